@@ -1,0 +1,25 @@
+//! What comes in: the design matrix, the labels, the sample weights. Nothing here knows of losses or solvers.
+
+mod design;
+mod labels;
+
+pub use design::{Csr, Dense, Design, Element};
+pub use labels::{Class, Labels, Target};
+
+use crate::error::{Error, Result};
+
+/// Checks sample weights: one per row, finite, not negative, not all zero.
+pub fn check_weights(weights: &[f64], rows: usize) -> Result<()> {
+    if weights.len() != rows {
+        return Err(Error::shape(
+            "sample_weight",
+            format!("{} values", weights.len()),
+            format!("{rows}, one per row of X"),
+        ));
+    }
+    if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+        let problem = format!("a weight of {} is not allowed: weights must be finite and >= 0", weights[row]);
+        return Err(Error::Value { what: "sample_weight", row, column: None, problem });
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! The one error type of the crate. Every message names the thing, its value and what is allowed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// `Result` with the crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a request could not be carried out.
+///
+/// Not converging is *not* an error: it is a [`Status`](crate::Status) of a usable model.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter lies outside its range.
+    Parameter {
+        /// The parameter's public name, as in Python and on the command line.
+        name: &'static str,
+        /// The offending value, as the user wrote it.
+        value: String,
+        /// What would have been accepted.
+        allowed: String,
+    },
+    /// Two inputs do not fit together, or one has an impossible size.
+    Shape {
+        /// Which input.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A value in the data can't be used.
+    Value {
+        /// Which input: `"X"`, `"y"`, `"sample_weight"`, ...
+        what: &'static str,
+        /// Zero-based row.
+        row: usize,
+        /// Zero-based column, where there is one.
+        column: Option<usize>,
+        /// The offending value and what is allowed.
+        problem: String,
+    },
+    /// The labels do not make a problem that can be solved (one class, more classes than supported, ...).
+    Classes {
+        /// What is wrong with them.
+        problem: String,
+    },
+    /// A text file could not be understood.
+    Parse {
+        /// The file as the user named it.
+        file: PathBuf,
+        /// One-based line, where known.
+        line: Option<u64>,
+        /// One-based column (field number in a CSV file, character in others), where known.
+        column: Option<u64>,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// Reading or writing failed.
+    Io {
+        /// The file as the user named it.
+        file: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A model file is damaged, foreign or too new.
+    ModelFile {
+        /// The file as the user named it.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The numbers left the range of floating point in a way no scaling could save.
+    Numerical {
+        /// Where, and what can be done about it.
+        problem: String,
+    },
+    /// The caller's interrupt said stop.
+    Interrupted,
+}
+
+impl Error {
+    /// A [`Error::Parameter`], with the value shown as it prints.
+    pub fn parameter(name: &'static str, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        Error::Parameter { name, value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// A [`Error::Shape`].
+    pub fn shape(what: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Error::Shape { what, found: found.into(), expected: expected.into() }
+    }
+
+    /// An [`Error::Io`] about a file.
+    pub fn io(file: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Error::Io { file: file.as_ref().to_path_buf(), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Parameter { name, value, allowed } => {
+                write!(f, "{name} = {value} is not allowed: {name} must be {allowed}")
+            }
+            Error::Shape { what, found, expected } => write!(f, "{what} has {found}, expected {expected}"),
+            Error::Value { what, row, column: Some(column), problem } => {
+                write!(f, "{what}, row {row}, column {column} (counted from 0): {problem}")
+            }
+            Error::Value { what, row, column: None, problem } => {
+                write!(f, "{what}, row {row} (counted from 0): {problem}")
+            }
+            Error::Classes { problem } => f.write_str(problem),
+            Error::Parse { file, line, column, problem } => {
+                write!(f, "{}", file.display())?;
+                if let Some(line) = line {
+                    write!(f, ", line {line}")?;
+                }
+                if let Some(column) = column {
+                    write!(f, ", column {column}")?;
+                }
+                write!(f, ": {problem}")
+            }
+            Error::Io { file, source } => write!(f, "{}: {source}", file.display()),
+            Error::ModelFile { file, problem } => write!(f, "{}: {problem}", file.display()),
+            Error::Numerical { problem } => f.write_str(problem),
+            Error::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

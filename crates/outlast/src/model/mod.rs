@@ -1,0 +1,101 @@
+//! From a solution to something that predicts: [`Model`]. Parameters and their checks live in [`Truncated`].
+
+mod predictor;
+mod truncated;
+
+pub use predictor::{Function, Predictor, Rows};
+pub use truncated::{ClassWeight, FitRequest, Truncated, Truncation};
+
+use crate::data::{Class, Design};
+use crate::error::Result;
+use crate::solver::Status;
+
+/// A fitted model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// What predicts.
+    pub predictor: Predictor,
+    /// How it was made.
+    pub summary: Summary,
+    /// What the fit says about each training row; not kept in model files.
+    pub training: Option<Training>,
+}
+
+/// How a model was made: the numbers a report shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// `"truncated"`, the method's name on every face.
+    pub method: String,
+    /// Weight of the loss.
+    pub c: f64,
+    /// Base loss.
+    pub loss: String,
+    /// The paper's s; `None` for no truncation.
+    pub truncation: Option<f64>,
+    /// Penalty.
+    pub penalty: String,
+    /// Which solver was taken.
+    pub solver: String,
+    /// Rows of the training data.
+    pub rows: usize,
+    /// Rows of each class, in the order of the classes.
+    pub class_rows: Vec<usize>,
+    /// Rows beyond the truncation.
+    pub outliers: usize,
+    /// The full objective, sample weights included.
+    pub objective: f64,
+    /// The objective at the start and after each majorise-minimise step. Never rises.
+    pub trace: Vec<f64>,
+    /// Relative duality gap of the last convex problem.
+    pub gap: f64,
+    /// Iterations of the solver, all convex problems together.
+    pub iterations: usize,
+    /// How the fit ended.
+    pub status: Status,
+}
+
+/// What a fit says about its training rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    /// y f(x) of each row.
+    pub margins: Vec<f64>,
+    /// Whether the row lies beyond the truncation.
+    pub outliers: Vec<bool>,
+    /// The expansion's coefficient of each row, 0 for rows that are no support vectors.
+    pub expansion: Vec<f64>,
+}
+
+impl Training {
+    /// One number per row, larger = more suspect: minus the functional margin.
+    pub fn outlier_scores(&self) -> Vec<f64> {
+        self.margins.iter().map(|margin| -margin).collect()
+    }
+}
+
+impl Model {
+    /// The classes, sorted. Positive decision values mean the second.
+    pub fn classes(&self) -> &[Class] {
+        &self.predictor.classes
+    }
+
+    /// f(x) + b of each row.
+    pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
+        self.predictor.decision_function(x)
+    }
+
+    /// The class of each row, as a position in [`classes`](Self::classes).
+    pub fn predict_codes(&self, x: &dyn Design) -> Result<Vec<u32>> {
+        self.predictor.predict_codes(x)
+    }
+
+    /// The class of each row.
+    pub fn predict(&self, x: &dyn Design) -> Result<Vec<Class>> {
+        let codes = self.predict_codes(x)?;
+        Ok(codes.into_iter().map(|code| self.classes()[code as usize].clone()).collect())
+    }
+
+    /// Number of support vectors.
+    pub fn support_count(&self) -> usize {
+        self.predictor.support.len()
+    }
+}

@@ -1,0 +1,154 @@
+//! Choosing gamma from the data.
+
+use crate::data::{Design, Labels};
+use crate::error::{Error, Result};
+
+/// The kernel width: a number, or how to take it from the data.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Gamma {
+    /// 1 / (d Var(X)), scikit-learn's default.
+    #[default]
+    Scale,
+    /// 1 / d
+    Auto,
+    /// 1 / (2 sigma^2) with sigma the lower quartile of the distances between rows of different classes.
+    Q1,
+    /// As `Q1` with the median.
+    Median,
+    /// As `Q1` with the upper quartile.
+    Q3,
+    /// A positive number.
+    Value(f64),
+}
+
+impl From<f64> for Gamma {
+    fn from(value: f64) -> Self {
+        Gamma::Value(value)
+    }
+}
+
+/// Pairs of rows looked at for the quartiles; beyond that an even subsample of the rows is taken.
+const PAIRS: usize = 1 << 20;
+
+impl Gamma {
+    /// The names users can ask for beside a number.
+    pub const NAMES: &'static [&'static str] = &["scale", "auto", "q1", "median", "q3"];
+
+    /// The rule of that name.
+    pub fn from_name(name: &str) -> Result<Gamma> {
+        Ok(match name {
+            "scale" => Gamma::Scale,
+            "auto" => Gamma::Auto,
+            "q1" => Gamma::Q1,
+            "median" => Gamma::Median,
+            "q3" => Gamma::Q3,
+            _ => {
+                let allowed = format!("a number > 0 or one of {}", Self::NAMES.join(", "));
+                return Err(Error::parameter("gamma", format!("{name:?}"), allowed));
+            }
+        })
+    }
+
+    /// The number for these data.
+    pub fn resolve(self, x: &dyn Design, labels: &Labels) -> Result<f64> {
+        let gamma = match self {
+            Gamma::Value(value) => {
+                if !(value.is_finite() && value > 0.0) {
+                    return Err(Error::parameter("gamma", value, "a finite number > 0"));
+                }
+                value
+            }
+            Gamma::Auto => 1.0 / x.cols() as f64,
+            Gamma::Scale => {
+                let variance = variance(x);
+                if variance > 0.0 { 1.0 / (x.cols() as f64 * variance) } else { 1.0 }
+            }
+            Gamma::Q1 => from_quantile(x, labels, 0.25),
+            Gamma::Median => from_quantile(x, labels, 0.5),
+            Gamma::Q3 => from_quantile(x, labels, 0.75),
+        };
+        // data scaled by 1e-160 would ask for an infinite gamma; the nearest finite one gives the same kernel matrix
+        Ok(gamma.clamp(f64::MIN_POSITIVE, f64::MAX))
+    }
+}
+
+/// Variance over all entries, zeros of sparse storage included.
+fn variance(x: &dyn Design) -> f64 {
+    let count = x.rows() as f64 * x.cols() as f64;
+    let mut largest = 0.0f64;
+    let mut each =
+        |visit: &mut dyn FnMut(f64)| (0..x.rows()).for_each(|row| x.for_each(row, &mut |_, value| visit(value)));
+    each(&mut |value| largest = largest.max(value.abs()));
+    if largest == 0.0 || count == 0.0 {
+        return 0.0;
+    }
+    // in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
+    let mut sum = 0.0;
+    each(&mut |value| sum += value / largest);
+    let mean = sum / count;
+    let mut squares = 0.0;
+    each(&mut |value| squares += (value / largest - mean).powi(2));
+    squares += (count - x.stored() as f64) * mean * mean;
+    (squares / count) * largest * largest
+}
+
+fn from_quantile(x: &dyn Design, labels: &Labels, quantile: f64) -> f64 {
+    let step = (x.rows() as f64 / (2.0 * PAIRS as f64).sqrt()).ceil().max(1.0) as usize;
+    let rows: Vec<usize> = (0..x.rows()).step_by(step).collect();
+    let mut distances = Vec::new();
+    let mut own = vec![0.0; x.cols()];
+    for (position, &row) in rows.iter().enumerate() {
+        x.copy_row(row, &mut own);
+        let square: f64 = own.iter().map(|v| v * v).sum();
+        for &other in rows[..position].iter().filter(|&&other| labels.codes()[other] != labels.codes()[row]) {
+            let distance = square - 2.0 * x.dot(other, &own) + x.squared_norm(other);
+            distances.push(distance.max(0.0));
+        }
+    }
+    if distances.is_empty() {
+        return 1.0;
+    }
+    let middle = ((distances.len() - 1) as f64 * quantile).round() as usize;
+    let (_, &mut squared, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
+    if squared > 0.0 { 1.0 / (2.0 * squared) } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Csr, Dense};
+
+    #[test]
+    fn scale_matches_its_formula_for_dense_and_sparse() {
+        let x = Dense::from_rows(&[[0.0, 2.0], [4.0, 0.0]]);
+        let y = Labels::new([0, 1]);
+        // mean 1.5, variance (2.25 + .25 + 6.25 + 2.25) / 4 = 2.75
+        assert!((Gamma::Scale.resolve(&x, &y).unwrap() - 1.0 / 5.5).abs() < 1e-15);
+        let sparse = Csr::new(2, 2, vec![0, 1, 2], vec![1, 0], vec![2.0, 4.0]).unwrap();
+        assert!((Gamma::Scale.resolve(&sparse, &y).unwrap() - 1.0 / 5.5).abs() < 1e-15);
+        assert_eq!(Gamma::Auto.resolve(&x, &y).unwrap(), 0.5);
+    }
+
+    #[test]
+    fn quartiles_are_of_distances_between_classes() {
+        // between-class distances 1, 2, 3, 4, 5
+        let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
+        let y = Labels::new([0, 1, 1, 1, 1, 1]);
+        for (gamma, sigma) in [(Gamma::Q1, 2.0), (Gamma::Median, 3.0), (Gamma::Q3, 4.0)] {
+            assert!((gamma.resolve(&x, &y).unwrap() - 1.0 / (2.0 * sigma * sigma)).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn extreme_scales_stay_finite() {
+        let y = Labels::new([0, 1, 1]);
+        for scale in [1e-160, 1e-150, 1e150] {
+            let x = Dense::from_rows(&[[scale], [2.0 * scale], [-scale]]);
+            let gamma = Gamma::Scale.resolve(&x, &y).unwrap();
+            assert!(gamma.is_finite() && gamma > 0.0, "{scale}: {gamma}");
+        }
+        let constant = Dense::from_rows(&[[3.0], [3.0], [3.0]]);
+        assert_eq!(Gamma::Scale.resolve(&constant, &y).unwrap(), 1.0);
+        assert!(Gamma::Value(-1.0).resolve(&constant, &y).is_err());
+    }
+}

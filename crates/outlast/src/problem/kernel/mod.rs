@@ -1,0 +1,260 @@
+//! Kernels: what a user asks for ([`Kernel`], whose width may be left to the data) and what a solver gets
+//! ([`KernelFunction`], numbers only).
+//!
+//! | name | k(x, z) |
+//! |---|---|
+//! | linear | x.z |
+//! | rbf | exp(-gamma \|x - z\|^2) |
+//! | poly | (gamma x.z + coef0)^degree |
+//! | sigmoid | tanh(gamma x.z + coef0) |
+//! | precomputed | X *is* the matrix of kernel values |
+//! | custom | the caller's function of two rows |
+
+mod gamma;
+
+pub use gamma::Gamma;
+
+use crate::data::{Design, Labels};
+use crate::error::{Error, Result};
+use rayon::prelude::*;
+use std::fmt;
+use std::sync::Arc;
+
+/// A kernel as a user asks for it.
+///
+/// ```
+/// use outlast::{Gamma, Kernel};
+/// let by_number = Kernel::rbf(0.5);
+/// let by_data = Kernel::rbf(Gamma::Median);
+/// let cubic = Kernel::Poly { gamma: Gamma::Scale, degree: 3, coef0: 1.0 };
+/// # let _ = (by_number, by_data, cubic);
+/// ```
+#[derive(Debug, Clone)]
+pub enum Kernel {
+    /// x.z
+    Linear,
+    /// exp(-gamma |x - z|^2)
+    Rbf {
+        /// Width.
+        gamma: Gamma,
+    },
+    /// (gamma x.z + coef0)^degree
+    Poly {
+        /// Factor of the inner product.
+        gamma: Gamma,
+        /// Power, at least 1.
+        degree: u32,
+        /// Constant term.
+        coef0: f64,
+    },
+    /// tanh(gamma x.z + coef0); not positive definite in general
+    Sigmoid {
+        /// Factor of the inner product.
+        gamma: Gamma,
+        /// Constant term.
+        coef0: f64,
+    },
+    /// X holds the kernel values themselves: n x n to fit, m x n to predict.
+    Precomputed,
+    /// The caller's function.
+    Custom(CustomKernel),
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Kernel::rbf(Gamma::Scale)
+    }
+}
+
+impl Kernel {
+    /// The names users can ask for.
+    pub const NAMES: &'static [&'static str] = &["linear", "rbf", "poly", "sigmoid", "precomputed"];
+
+    /// The Gaussian kernel of a given width.
+    pub fn rbf(gamma: impl Into<Gamma>) -> Kernel {
+        Kernel::Rbf { gamma: gamma.into() }
+    }
+
+    /// The kernel of that name.
+    pub fn from_name(name: &str, gamma: Gamma, degree: u32, coef0: f64) -> Result<Kernel> {
+        Ok(match name {
+            "linear" => Kernel::Linear,
+            "rbf" => Kernel::Rbf { gamma },
+            "poly" => Kernel::Poly { gamma, degree, coef0 },
+            "sigmoid" => Kernel::Sigmoid { gamma, coef0 },
+            "precomputed" => Kernel::Precomputed,
+            _ => {
+                return Err(Error::parameter(
+                    "kernel",
+                    format!("{name:?}"),
+                    format!("one of {}", Self::NAMES.join(", ")),
+                ));
+            }
+        })
+    }
+
+    /// A kernel from a function of two dense rows, symmetric and positive semidefinite.
+    pub fn custom(name: impl Into<String>, function: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static) -> Kernel {
+        Kernel::Custom(CustomKernel { name: name.into(), function: Arc::new(function) })
+    }
+
+    /// Checks the parameters and fills in what the data decide.
+    pub fn resolve(&self, x: &dyn Design, labels: &Labels) -> Result<KernelFunction> {
+        let finite = |coef0: f64| {
+            if coef0.is_finite() { Ok(coef0) } else { Err(Error::parameter("coef0", coef0, "a finite number")) }
+        };
+        Ok(match self {
+            Kernel::Linear => KernelFunction::Linear,
+            Kernel::Rbf { gamma } => KernelFunction::Rbf { gamma: gamma.resolve(x, labels)? },
+            Kernel::Poly { gamma, degree, coef0 } => {
+                if *degree == 0 || *degree > 64 {
+                    return Err(Error::parameter("degree", degree, "a whole number from 1 to 64"));
+                }
+                KernelFunction::Poly { gamma: gamma.resolve(x, labels)?, degree: *degree, coef0: finite(*coef0)? }
+            }
+            Kernel::Sigmoid { gamma, coef0 } => {
+                KernelFunction::Sigmoid { gamma: gamma.resolve(x, labels)?, coef0: finite(*coef0)? }
+            }
+            Kernel::Precomputed => {
+                if x.rows() != x.cols() {
+                    let found = format!("{} rows and {} columns", x.rows(), x.cols());
+                    return Err(Error::shape("X", found, "a square matrix with kernel = precomputed"));
+                }
+                KernelFunction::Precomputed
+            }
+            Kernel::Custom(custom) => KernelFunction::Custom(custom.clone()),
+        })
+    }
+}
+
+/// A caller's kernel, k(x, z) of two dense rows.
+#[derive(Clone)]
+pub struct CustomKernel {
+    name: String,
+    function: Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>,
+}
+
+impl CustomKernel {
+    /// The caller's name for it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// k(x, z)
+    pub fn evaluate(&self, x: &[f64], z: &[f64]) -> f64 {
+        (self.function)(x, z)
+    }
+}
+
+impl fmt::Debug for CustomKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CustomKernel({})", self.name)
+    }
+}
+
+/// A kernel whose every number is known.
+#[derive(Debug, Clone)]
+pub enum KernelFunction {
+    /// x.z
+    Linear,
+    /// exp(-gamma |x - z|^2)
+    Rbf {
+        /// Width, > 0.
+        gamma: f64,
+    },
+    /// (gamma x.z + coef0)^degree
+    Poly {
+        /// Factor of the inner product, > 0.
+        gamma: f64,
+        /// Power, at least 1.
+        degree: u32,
+        /// Constant term.
+        coef0: f64,
+    },
+    /// tanh(gamma x.z + coef0)
+    Sigmoid {
+        /// Factor of the inner product, > 0.
+        gamma: f64,
+        /// Constant term.
+        coef0: f64,
+    },
+    /// X holds the kernel values.
+    Precomputed,
+    /// The caller's function.
+    Custom(CustomKernel),
+}
+
+impl KernelFunction {
+    /// The name users see.
+    pub fn name(&self) -> &str {
+        match self {
+            KernelFunction::Linear => "linear",
+            KernelFunction::Rbf { .. } => "rbf",
+            KernelFunction::Poly { .. } => "poly",
+            KernelFunction::Sigmoid { .. } => "sigmoid",
+            KernelFunction::Precomputed => "precomputed",
+            KernelFunction::Custom(custom) => custom.name(),
+        }
+    }
+
+    /// gamma, where the kernel has one.
+    pub fn gamma(&self) -> Option<f64> {
+        match *self {
+            KernelFunction::Rbf { gamma }
+            | KernelFunction::Poly { gamma, .. }
+            | KernelFunction::Sigmoid { gamma, .. } => Some(gamma),
+            _ => None,
+        }
+    }
+
+    /// k(x, z) in double precision from two dense rows. For `Precomputed` there is no such function: 0.
+    pub fn evaluate(&self, x: &[f64], z: &[f64]) -> f64 {
+        let inner = || x.iter().zip(z).map(|(a, b)| a * b).sum::<f64>();
+        match self {
+            KernelFunction::Linear => inner(),
+            KernelFunction::Rbf { gamma } => {
+                // scaled before squaring: gamma |x - z|^2 is in range even where |x - z|^2 is not
+                let root = gamma.sqrt();
+                let distance = x.iter().zip(z).map(|(a, b)| (root * (a - b)).powi(2)).sum::<f64>();
+                (-distance).exp()
+            }
+            KernelFunction::Poly { gamma, degree, coef0 } => (gamma * inner() + coef0).powi(*degree as i32),
+            KernelFunction::Sigmoid { gamma, coef0 } => (gamma * inner() + coef0).tanh(),
+            KernelFunction::Precomputed => 0.0,
+            KernelFunction::Custom(custom) => custom.evaluate(x, z),
+        }
+    }
+
+    /// sum_j coefficients_j k(x_j, x_i) for every row i, in double precision: O(n) kernel values per non-zero coefficient.
+    pub fn expand(&self, x: &dyn Design, coefficients: &[f64]) -> Vec<f64> {
+        let all: Vec<u32> = (0..x.rows() as u32).collect();
+        self.expand_at(x, coefficients, &all)
+    }
+
+    /// As [`expand`](Self::expand), for the rows listed only.
+    pub fn expand_at(&self, x: &dyn Design, coefficients: &[f64], rows: &[u32]) -> Vec<f64> {
+        let support: Vec<usize> = (0..x.rows()).filter(|&row| coefficients[row] != 0.0).collect();
+        if let KernelFunction::Precomputed = self {
+            return rows.par_iter().map(|&row| x.dot(row as usize, coefficients)).collect();
+        }
+        // dense copies of the support rows, a cache-sized batch at a time
+        let cols = x.cols();
+        let batch = (1 << 16) / cols.max(1) + 1;
+        let mut sums = vec![0.0; rows.len()];
+        for support in support.chunks(batch) {
+            let mut dense = vec![0.0; support.len() * cols];
+            for (out, &row) in dense.chunks_exact_mut(cols.max(1)).zip(support) {
+                x.copy_row(row, out);
+            }
+            sums.par_iter_mut().zip(rows).for_each_init(
+                || vec![0.0; cols],
+                |own, (sum, &row)| {
+                    x.copy_row(row as usize, own);
+                    let values = dense.chunks_exact(cols.max(1)).map(|z| self.evaluate(own, z));
+                    *sum += values.zip(support).map(|(value, &j)| coefficients[j] * value).sum::<f64>();
+                },
+            );
+        }
+        sums
+    }
+}

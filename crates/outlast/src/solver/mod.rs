@@ -1,0 +1,111 @@
+//! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
+//! models.
+
+pub mod majorize;
+
+use std::fmt;
+
+/// How a solver ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// The last convex problem was solved to the tolerance asked for, and its truncation set is its own.
+    Converged,
+    /// As `Converged`, but rounding kept the gap above the tolerance asked for; the gap reached is reported.
+    Inaccurate,
+    /// The iteration limit ended the work.
+    IterationLimit,
+    /// The time limit ended the work.
+    TimeLimit,
+}
+
+impl Status {
+    /// Whether the tolerance was met.
+    pub fn is_converged(self) -> bool {
+        self == Status::Converged
+    }
+
+    /// The name users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::Inaccurate => "inaccurate",
+            Status::IterationLimit => "iteration_limit",
+            Status::TimeLimit => "time_limit",
+        }
+    }
+
+    /// The status of that name.
+    pub fn from_name(name: &str) -> Option<Status> {
+        [Status::Converged, Status::Inaccurate, Status::IterationLimit, Status::TimeLimit]
+            .into_iter()
+            .find(|status| status.name() == name)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What every solver is told beside the problem.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Relative duality gap at which a convex problem counts as solved.
+    pub tolerance: f64,
+    /// Most majorise-minimise steps.
+    pub max_steps: usize,
+    /// Most iterations of the solver inside one convex problem (its own kind of iteration).
+    pub max_iterations: usize,
+    /// Bytes the solver may keep beyond the data and O(n) vectors.
+    pub cache_bytes: usize,
+    /// Seed of whatever is drawn at random.
+    pub seed: u64,
+    /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
+    pub start: Option<Start>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { tolerance: 1e-4, max_steps: 100, max_iterations: 100_000, cache_bytes: 1 << 30, seed: 0, start: None }
+    }
+}
+
+/// Where a warm start begins.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// beta, one per row.
+    pub expansion: Vec<f64>,
+    /// w, for linear solvers.
+    pub weights: Option<Vec<f64>>,
+    /// b
+    pub intercept: f64,
+}
+
+/// What every solver returns.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// beta, one per row: f = sum_j beta_j k(x_j, .) + b. Satisfies the dual's constraints.
+    pub expansion: Vec<f64>,
+    /// w of a linear solver.
+    pub weights: Option<Vec<f64>>,
+    /// b, 0 without intercept.
+    pub intercept: f64,
+    /// f(x_i) + b on the training rows.
+    pub decision: Vec<f64>,
+    /// Rows on the flat part of the loss.
+    pub truncated: Vec<bool>,
+    /// The full, non-convex objective.
+    pub objective: f64,
+    /// Relative duality gap of the last convex problem.
+    pub gap: f64,
+    /// Objective after the start and after each majorise-minimise step. Never rises.
+    pub trace: Vec<f64>,
+    /// Iterations inside the convex problems, summed.
+    pub iterations: usize,
+    /// How it ended.
+    pub status: Status,
+    /// Which solver it was.
+    pub solver: &'static str,
+}
