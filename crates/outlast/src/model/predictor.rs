@@ -3,6 +3,8 @@
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
+use crate::solver::tiles;
+use rayon::prelude::*;
 
 /// Training rows a kernel model keeps.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +125,17 @@ impl Predictor {
         Ok(self.decision_function(x)?.into_iter().map(|value| u32::from(value > 0.0)).collect())
     }
 
-    fn without_intercept(&self, _x: &dyn Design) -> Vec<f64> {
-        todo!()
+    fn without_intercept(&self, x: &dyn Design) -> Vec<f64> {
+        match &self.function {
+            Function::Linear { weights } => (0..x.rows()).into_par_iter().map(|row| x.dot(row, weights)).collect(),
+            Function::Precomputed => {
+                let mut dense = vec![0.0; self.features];
+                for (&row, &coefficient) in self.support.iter().zip(&self.coefficients) {
+                    dense[row as usize] = coefficient;
+                }
+                (0..x.rows()).into_par_iter().map(|row| x.dot(row, &dense)).collect()
+            }
+            Function::Kernel { rows } => tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, x),
+        }
     }
 }

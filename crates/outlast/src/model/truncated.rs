@@ -6,11 +6,12 @@
 //!
 //! (Wu and Liu, "Robust truncated hinge loss support vector machines", JASA 2007; s, the truncation, is theirs.)
 
-use super::{Model, Summary, Training};
+use super::{Function, Model, Predictor, Rows, Summary, Training};
 use crate::control::Control;
-use crate::data::{Design, Target};
-use crate::error::Result;
-use crate::problem::{Kernel, Loss, Penalty};
+use crate::data::{Design, Labels, Target, check_weights};
+use crate::error::{Error, Result};
+use crate::problem::{Kernel, KernelFunction, Loss, Penalty, TwoClass};
+use crate::solver::{self, Options, Solution, Start};
 
 /// Where the loss is cut off, the paper's s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -69,7 +70,7 @@ pub struct Truncated {
     pub threads: Option<usize>,
     /// Seed of whatever is drawn at random.
     pub random_state: u64,
-    /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`](crate::solver)).
+    /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`]).
     pub solver: String,
 }
 
@@ -142,6 +143,12 @@ impl Truncated {
         self
     }
 
+    /// Sets the megabytes the kernel solver may keep.
+    pub fn cache_size(mut self, megabytes: f64) -> Self {
+        self.cache_size = megabytes;
+        self
+    }
+
     /// Sets the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -160,8 +167,212 @@ impl Truncated {
     }
 
     /// Fits with sample weights, a start, or someone watching.
-    pub fn fit_with(&self, _x: &dyn Design, _y: &(impl Target + ?Sized), _request: &FitRequest) -> Result<Model> {
-        let _: Option<(Summary, Training)> = None;
-        todo!()
+    pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<Model> {
+        let labels = y.labels();
+        self.check()?;
+        check_shapes(x, &labels, request)?;
+        x.check_finite()?;
+        let loss = self.truncated_loss(labels.classes().len())?;
+        let caps = self.caps(&labels, request.sample_weight)?;
+        let kernel = self.kernel.resolve(x, &labels)?;
+        let signs: Vec<f64> = labels.codes().iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect();
+        let problem = TwoClass { x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept: self.fit_intercept };
+        let options = self.options(request.start, labels.len())?;
+        let name = solver::choose(&self.solver, &problem)?;
+        let solution = in_pool(self.threads, || solver::solve(name, &problem, &options, &request.control))?;
+        self.model(&problem, &labels, solution, request)
+    }
+
+    /// Checks every parameter that can be checked without data.
+    pub fn check(&self) -> Result<()> {
+        let positive = |name, value: f64| match value.is_finite() && value > 0.0 {
+            true => Ok(()),
+            false => Err(Error::parameter(name, value, "a finite number > 0")),
+        };
+        positive("C", self.c)?;
+        positive("tol", self.tol)?;
+        positive("cache_size", self.cache_size)?;
+        if self.max_iter == 0 {
+            return Err(Error::parameter("max_iter", 0, "a whole number >= 1"));
+        }
+        if self.threads == Some(0) {
+            return Err(Error::parameter("n_jobs", 0, "a whole number >= 1, or none for all cores"));
+        }
+        if let Truncation::At(truncation) = self.truncation {
+            self.loss.truncated_at(truncation)?;
+        }
+        if let ClassWeight::Given(weights) = &self.class_weight
+            && let Some(bad) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0))
+        {
+            return Err(Error::parameter("class_weight", bad, "finite numbers >= 0"));
+        }
+        Ok(())
+    }
+
+    fn truncated_loss(&self, classes: usize) -> Result<Loss> {
+        match self.truncation {
+            Truncation::Off => Ok(self.loss),
+            Truncation::At(truncation) => self.loss.truncated_at(truncation),
+            Truncation::Auto => self.loss.truncated_at(self.loss.base().lowest_consistent_truncation(classes)),
+        }
+    }
+
+    /// c_i = C x class weight x sample weight. Every class must keep some weight.
+    fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
+        let factors = match &self.class_weight {
+            ClassWeight::Equal => vec![1.0; labels.classes().len()],
+            ClassWeight::Balanced => {
+                let total = labels.len() as f64 / labels.classes().len() as f64;
+                labels.counts().into_iter().map(|count| total / count as f64).collect()
+            }
+            ClassWeight::Given(weights) => {
+                if weights.len() != labels.classes().len() {
+                    let found = format!("{} values", weights.len());
+                    return Err(Error::shape(
+                        "class_weight",
+                        found,
+                        format!("{}, one per class", labels.classes().len()),
+                    ));
+                }
+                weights.clone()
+            }
+        };
+        let mut total = vec![0.0; labels.classes().len()];
+        let mut caps = Vec::with_capacity(labels.len());
+        for (row, &code) in labels.codes().iter().enumerate() {
+            let weight = sample_weight.map_or(1.0, |weights| weights[row]);
+            // beyond 1e200 a weight only says "infinitely hard"; kept finite so that sums are
+            let cap = (self.c * factors[code as usize] * weight).min(1e200);
+            total[code as usize] += cap;
+            caps.push(cap);
+        }
+        if let Some(empty) = total.iter().position(|&total| total == 0.0) {
+            let problem =
+                format!("class {} has no row of positive weight; every class needs one", labels.classes()[empty]);
+            return Err(Error::Classes { problem });
+        }
+        Ok(caps)
+    }
+
+    fn options(&self, start: Option<&Model>, rows: usize) -> Result<Options> {
+        let start = match start.map(|model| (model, model.training.as_ref())) {
+            None => None,
+            Some((_, None)) => return Err(Error::shape("start", "no training rows", "a model fitted in this process")),
+            Some((model, Some(training))) => {
+                if training.expansion.len() != rows {
+                    let found = format!("{} training rows", training.expansion.len());
+                    return Err(Error::shape("start", found, format!("{rows}, as X has")));
+                }
+                Some(Start {
+                    expansion: training.expansion.clone(),
+                    weights: model.predictor.weights().map(<[f64]>::to_vec),
+                    intercept: model.predictor.intercept,
+                })
+            }
+        };
+        Ok(Options {
+            tolerance: self.tol,
+            max_steps: self.max_iter,
+            cache_bytes: (self.cache_size * 1e6) as usize,
+            seed: self.random_state,
+            start,
+            ..Options::default()
+        })
+    }
+
+    fn model(&self, problem: &TwoClass, labels: &Labels, solution: Solution, request: &FitRequest) -> Result<Model> {
+        let x = problem.x;
+        let support: Vec<u32> = (0..x.rows() as u32).filter(|&row| solution.expansion[row as usize] != 0.0).collect();
+        let coefficients: Vec<f64> = support.iter().map(|&row| solution.expansion[row as usize]).collect();
+        let function = match problem.kernel {
+            KernelFunction::Linear => {
+                Function::Linear { weights: solution.weights.unwrap_or_else(|| combine(x, &support, &coefficients)) }
+            }
+            KernelFunction::Precomputed => Function::Precomputed,
+            _ => Function::Kernel { rows: Rows::copy(x, &support)? },
+        };
+        let margins: Vec<f64> = solution.decision.iter().zip(problem.signs).map(|(f, y)| f * y).collect();
+        let summary = Summary {
+            method: "truncated".to_string(),
+            c: self.c,
+            loss: problem.loss.base().name().to_string(),
+            truncation: problem.loss.truncation(),
+            penalty: self.penalty.name().to_string(),
+            solver: solution.solver.to_string(),
+            rows: x.rows(),
+            class_rows: labels.counts(),
+            outliers: solution.truncated.iter().filter(|&&outlier| outlier).count(),
+            objective: solution.objective,
+            trace: solution.trace,
+            gap: solution.gap,
+            iterations: solution.iterations,
+            status: solution.status,
+        };
+        let predictor = Predictor {
+            classes: labels.classes().to_vec(),
+            feature_names: request.feature_names.map(<[String]>::to_vec),
+            features: x.cols(),
+            kernel: problem.kernel.clone(),
+            support,
+            coefficients,
+            function,
+            intercept: solution.intercept,
+        };
+        let training = Training { margins, outliers: solution.truncated, expansion: solution.expansion };
+        Ok(Model { predictor, summary, training: Some(training) })
+    }
+}
+
+/// sum_j coefficients_j x_j
+fn combine(x: &dyn Design, rows: &[u32], coefficients: &[f64]) -> Vec<f64> {
+    let mut weights = vec![0.0; x.cols()];
+    for (&row, &coefficient) in rows.iter().zip(coefficients) {
+        x.add_scaled(row as usize, coefficient, &mut weights);
+    }
+    weights
+}
+
+fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
+    if x.rows() == 0 {
+        return Err(Error::shape("X", "0 rows", "at least 2"));
+    }
+    if x.cols() == 0 {
+        return Err(Error::shape("X", "0 columns", "at least 1"));
+    }
+    if x.rows() > u32::MAX as usize - 64 {
+        return Err(Error::shape("X", format!("{} rows", x.rows()), "fewer than 2^32"));
+    }
+    if labels.len() != x.rows() {
+        return Err(Error::shape("y", format!("{} labels", labels.len()), format!("{}, one per row of X", x.rows())));
+    }
+    match labels.classes() {
+        [only] => {
+            let problem = format!("every row is of class {only}; a classifier needs two classes");
+            return Err(Error::Classes { problem });
+        }
+        [_, _] => {}
+        classes => {
+            let problem = format!("y has {} classes; this version fits two classes", classes.len());
+            return Err(Error::Classes { problem });
+        }
+    }
+    if let Some(names) = request.feature_names
+        && names.len() != x.cols()
+    {
+        let found = format!("{} names", names.len());
+        return Err(Error::shape("feature_names", found, format!("{}, one per column of X", x.cols())));
+    }
+    request.sample_weight.map_or(Ok(()), |weights| check_weights(weights, x.rows()))
+}
+
+/// Runs `work` on that many threads, or on the global pool.
+fn in_pool<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let Some(threads) = threads else { return work() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    match pool {
+        Ok(pool) => pool.install(work),
+        Err(error) => {
+            Err(Error::parameter("n_jobs", threads, format!("a number of threads the system can start ({error})")))
+        }
     }
 }

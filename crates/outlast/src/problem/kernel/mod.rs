@@ -233,28 +233,76 @@ impl KernelFunction {
 
     /// As [`expand`](Self::expand), for the rows listed only.
     pub fn expand_at(&self, x: &dyn Design, coefficients: &[f64], rows: &[u32]) -> Vec<f64> {
-        let support: Vec<usize> = (0..x.rows()).filter(|&row| coefficients[row] != 0.0).collect();
-        if let KernelFunction::Precomputed = self {
-            return rows.par_iter().map(|&row| x.dot(row as usize, coefficients)).collect();
-        }
-        // dense copies of the support rows, a cache-sized batch at a time
-        let cols = x.cols();
-        let batch = (1 << 16) / cols.max(1) + 1;
+        let support: Vec<u32> = (0..x.rows() as u32).filter(|&row| coefficients[row as usize] != 0.0).collect();
+        let weights: Vec<f64> = support.iter().map(|&row| coefficients[row as usize]).collect();
         let mut sums = vec![0.0; rows.len()];
-        for support in support.chunks(batch) {
-            let mut dense = vec![0.0; support.len() * cols];
-            for (out, &row) in dense.chunks_exact_mut(cols.max(1)).zip(support) {
-                x.copy_row(row, out);
-            }
-            sums.par_iter_mut().zip(rows).for_each_init(
-                || vec![0.0; cols],
-                |own, (sum, &row)| {
-                    x.copy_row(row as usize, own);
-                    let values = dense.chunks_exact(cols.max(1)).map(|z| self.evaluate(own, z));
-                    *sum += values.zip(support).map(|(value, &j)| coefficients[j] * value).sum::<f64>();
-                },
-            );
-        }
+        self.for_each_row(x, x, rows, &support, &mut sums, |sum, values| {
+            *sum = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum();
+        });
         sums
     }
+
+    /// For each listed row of `x`, in parallel: computes k(row, z_j) for the listed rows j of `z` and hands the values, with
+    /// the row's element of `out`, to `take`. O(non-zeros) per value. For `Precomputed`, k(row, z_j) is x[row, j].
+    pub fn for_each_row<T: Send>(
+        &self,
+        x: &dyn Design,
+        z: &dyn Design,
+        x_rows: &[u32],
+        z_rows: &[u32],
+        out: &mut [T],
+        take: impl Fn(&mut T, &[f64]) + Sync,
+    ) {
+        let sparse = z.is_sparse() && !matches!(self, KernelFunction::Custom(_));
+        let copies = if sparse { Vec::new() } else { dense_copies(self, z, z_rows) };
+        let squares: Vec<f64> = match self {
+            KernelFunction::Rbf { .. } if sparse => z_rows.iter().map(|&row| z.squared_norm(row as usize)).collect(),
+            _ => vec![0.0; z_rows.len()],
+        };
+        let cols = x.cols();
+        out.par_iter_mut().zip(x_rows).for_each_init(
+            || (vec![0.0; cols], vec![0.0; z_rows.len()]),
+            |(own, values), (out, &row)| {
+                x.for_each(row as usize, &mut |column, value| own[column] = value);
+                if let KernelFunction::Precomputed = self {
+                    for (value, &j) in values.iter_mut().zip(z_rows) {
+                        *value = own[j as usize];
+                    }
+                } else if sparse {
+                    let square = own.iter().map(|v| v * v).sum::<f64>();
+                    for ((value, &j), square_j) in values.iter_mut().zip(z_rows).zip(&squares) {
+                        *value = self.from_inner(z.dot(j as usize, own), square + square_j);
+                    }
+                } else {
+                    for (value, z) in values.iter_mut().zip(copies.chunks_exact(cols.max(1))) {
+                        *value = self.evaluate(own, z);
+                    }
+                }
+                take(out, values);
+                x.for_each(row as usize, &mut |column, _| own[column] = 0.0);
+            },
+        );
+    }
+
+    /// k from x.z and |x|^2 + |z|^2.
+    fn from_inner(&self, inner: f64, squares: f64) -> f64 {
+        match self {
+            KernelFunction::Rbf { gamma } => (-gamma * (squares - 2.0 * inner).max(0.0)).exp(),
+            KernelFunction::Poly { gamma, degree, coef0 } => (gamma * inner + coef0).powi(*degree as i32),
+            KernelFunction::Sigmoid { gamma, coef0 } => (gamma * inner + coef0).tanh(),
+            _ => inner,
+        }
+    }
+}
+
+fn dense_copies(kernel: &KernelFunction, z: &dyn Design, rows: &[u32]) -> Vec<f64> {
+    if let KernelFunction::Precomputed = kernel {
+        return Vec::new();
+    }
+    let cols = z.cols();
+    let mut copies = vec![0.0; rows.len() * cols];
+    for (out, &row) in copies.chunks_exact_mut(cols.max(1)).zip(rows) {
+        z.copy_row(row as usize, out);
+    }
+    copies
 }

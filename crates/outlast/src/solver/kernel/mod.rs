@@ -1,0 +1,206 @@
+//! Kernel machines: the truncated hinge by the d.c. algorithm on a two-level block SMO.
+//!
+//! The convex problem of a truncation set has the dual
+//!
+//! ```text
+//! min 1/2 b'K b - y'b,   sum b = 0,   0 <= y b <= c (kept rows),   -c <= y b <= 0 (truncated rows)
+//! ```
+//!
+//! (Wu and Liu 2007, section 3.1, with b = y (alpha - beta)). Moving the majoriser flips the boxes of the rows that crossed
+//! the truncation point; b is put into the new box, the sum restored greedily, and the solver goes on from there. Each
+//! step after the first costs a small part of the first.
+
+mod block;
+mod dual;
+mod gram;
+mod select;
+mod two_level;
+
+use super::majorize::{self, Limits, Majorizer, Step};
+use super::tiles::Isa;
+use super::{Options, Solution};
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::TwoClass;
+use dual::Dual;
+use gram::Gram;
+use two_level::{Sizes, Solver};
+
+/// Up to this many rows every convex problem on the way is solved well beyond the tolerance asked for, so that the path is
+/// that of the exact d.c. algorithm started at the exact hinge solution.
+const EXACT_PATH: usize = 4000;
+
+/// Relative gap of the convex problems on that path.
+const EXACT_PATH_GAP: f64 = 1e-7;
+
+/// The solver's name.
+pub const NAME: &str = "kernel-smo";
+
+/// Solves a two-class hinge problem, truncated or not, for any kernel.
+pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
+    solve_on(Isa::detect(), problem, options, control)
+}
+
+/// As [`solve`], on a given instruction set, which must be among [`Isa::available`].
+pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
+    let sizes = Sizes::new(options.cache_bytes / 2);
+    let keep = options.cache_bytes.saturating_sub(sizes.bytes());
+    let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
+    let mut machine = Machine::new(problem, gram, Solver::new(sizes, options));
+    machine.warm_start(options)?;
+    let truncated = problem.loss.truncation().is_some();
+    let exact_path = truncated && problem.rows() <= EXACT_PATH;
+    let tolerance = if exact_path { options.tolerance.min(EXACT_PATH_GAP) } else { options.tolerance };
+    machine.solver.stage = "hinge";
+    let start = machine.minimize(tolerance, control)?;
+    let report = if truncated {
+        machine.solver.stage = "truncated hinge";
+        let loose = if exact_path { tolerance } else { 10.0 * tolerance };
+        let limits = Limits { tolerance, loose, decrease: 0.01 * tolerance, max_steps: options.max_steps };
+        majorize::run(&mut machine, start, &limits, "truncated hinge", control)?
+    } else {
+        let trace = vec![machine.objective()];
+        majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status }
+    };
+    Ok(machine.solution(report, options.tolerance))
+}
+
+/// The iterate and its majoriser.
+struct Machine<'p, 'a, 'o> {
+    problem: &'p TwoClass<'a>,
+    dual: Dual<'a>,
+    solver: Solver<'o>,
+    /// Boxes of kept rows, in the solver's unit.
+    caps: Vec<f64>,
+    truncated: Vec<bool>,
+    intercept: f64,
+    saved: Option<Saved>,
+}
+
+struct Saved {
+    beta: Vec<f64>,
+    gradient: Vec<f64>,
+    truncated: Vec<bool>,
+    intercept: f64,
+}
+
+/// The largest box, so that sums over rows stay finite.
+const LARGEST_CAP: f64 = 1e290;
+
+impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
+    fn new(problem: &'p TwoClass<'a>, gram: Gram<'a>, solver: Solver<'o>) -> Self {
+        let unit = gram.unit();
+        let caps: Vec<f64> = problem.caps.iter().map(|cap| (cap * unit).min(LARGEST_CAP)).collect();
+        let linear = problem.signs.iter().map(|y| -y).collect();
+        let rows = problem.rows();
+        let dual = Dual::new(gram, linear, vec![0.0; rows], vec![0.0; rows], problem.intercept);
+        let mut machine =
+            Machine { problem, dual, solver, caps, truncated: vec![false; rows], intercept: 0.0, saved: None };
+        machine.set_boxes();
+        machine
+    }
+
+    fn set_boxes(&mut self) {
+        for row in 0..self.truncated.len() {
+            let positive = (self.problem.signs[row] > 0.0) != self.truncated[row];
+            let cap = self.caps[row];
+            (self.dual.lower[row], self.dual.upper[row]) = if positive { (0.0, cap) } else { (-cap, 0.0) };
+        }
+    }
+
+    /// Starts from another solution's b: moved into the boxes, the sum restored.
+    fn warm_start(&mut self, options: &Options) -> Result<()> {
+        let Some(start) = &options.start else { return Ok(()) };
+        let unit = self.dual.gram.unit();
+        let (mut rows, mut moves) = (Vec::new(), Vec::new());
+        for (row, &beta) in start.expansion.iter().enumerate().take(self.dual.rows()) {
+            let beta = (beta * unit).clamp(self.dual.lower[row], self.dual.upper[row]);
+            if beta != 0.0 {
+                self.dual.beta[row] = beta;
+                rows.push(row as u32);
+                moves.push(beta);
+            }
+        }
+        self.dual.moved(&rows, &moves);
+        self.dual.balance()
+    }
+
+    /// y f of a row.
+    fn margin(&self, row: usize) -> f64 {
+        let y = self.problem.signs[row];
+        1.0 + y * (self.dual.gradient[row] + self.intercept)
+    }
+
+    fn solution(self, report: majorize::Report, tolerance: f64) -> Solution {
+        let rows = self.dual.rows();
+        let unit = self.dual.gram.unit();
+        let decision: Vec<f64> = (0..rows).map(|row| self.problem.signs[row] * self.margin(row)).collect();
+        let truncated = (0..rows).map(|row| self.problem.loss.truncates(self.margin(row))).collect();
+        let mut status = report.status;
+        if status == super::Status::Inaccurate && report.gap <= tolerance {
+            status = super::Status::Converged;
+        }
+        Solution {
+            expansion: self.dual.beta.iter().map(|b| b / unit).collect(),
+            weights: None,
+            intercept: self.intercept,
+            decision,
+            truncated,
+            objective: report.trace[report.trace.len() - 1],
+            gap: report.gap,
+            trace: report.trace,
+            iterations: report.iterations,
+            status,
+            solver: NAME,
+        }
+    }
+}
+
+impl Majorizer for Machine<'_, '_, '_> {
+    fn objective(&mut self) -> f64 {
+        let unit = self.dual.gram.unit();
+        let rows = self.dual.rows();
+        let quadratic: f64 =
+            (0..rows).map(|row| self.dual.beta[row] * (self.dual.gradient[row] - self.dual.linear[row])).sum();
+        let loss: f64 = (0..rows).map(|row| self.problem.caps[row] * self.problem.loss.value(self.margin(row))).sum();
+        0.5 * quadratic / unit + loss
+    }
+
+    fn majorize(&mut self) -> usize {
+        let mut changed = 0;
+        for row in 0..self.truncated.len() {
+            let now = self.problem.loss.truncates(self.margin(row));
+            changed += usize::from(now != self.truncated[row]);
+            self.truncated[row] = now;
+        }
+        self.set_boxes();
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        self.dual.clamp();
+        self.dual.balance()?;
+        let step = self.solver.solve(&mut self.dual, tolerance, control)?;
+        self.intercept = self.dual.intercept(&self.dual.measure());
+        Ok(step)
+    }
+
+    fn save(&mut self) {
+        self.saved = Some(Saved {
+            beta: self.dual.beta.clone(),
+            gradient: self.dual.gradient.clone(),
+            truncated: self.truncated.clone(),
+            intercept: self.intercept,
+        });
+    }
+
+    fn restore(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            self.dual.beta = saved.beta;
+            self.dual.gradient = saved.gradient;
+            self.truncated = saved.truncated;
+            self.intercept = saved.intercept;
+            self.set_boxes();
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Two-level block minimisation of the dual.
+//!
+//! ```text
+//! level 0   F on all n rows in f64. A = all free rows + violators alternately from both ends.
+//! level 1   the problem on A, to a tenth of level 0's violation: directly by SMO on a dense K_AA if A is small, else by
+//!           blocks B of 256..1024 rows: SMO on K_BB, then F_A += K[A,B] db recomputed. When the blocks have cost more than
+//!           3 |A|^2 values, K_AA is built after all.
+//! sync      F += K[:, changed] db for the rows that changed net, one pass over all rows.
+//! ```
+//!
+//! Keeping all free rows in A is what makes the number of passes over the n rows small (a few tens). Stops on the relative
+//! duality gap; the violation that level 1 has to reach is foreseen from it, the two falling together.
+//!
+//! f32: kernel values carry an error of about 1e-7, so F one of about 1e-7 sum |b|. When the gap is reached, F is checked
+//! in double precision on a sample of rows; if the error could matter, F is computed anew in f64 and from then on updated
+//! with f64 values. Blocks stay f32: their error scales with the step they propose, so this is iterative refinement.
+
+use super::super::majorize::Step;
+use super::super::tiles::Aligned;
+use super::super::{Options, Status};
+use super::block::DenseBlock;
+use super::dual::{Dual, Measure};
+use super::gram::Packed;
+use super::select::View;
+use crate::control::{Control, Progress};
+use crate::error::Result;
+
+/// Sizes of the working sets, from the byte budget.
+pub(crate) struct Sizes {
+    /// Largest A solved directly on a dense K_AA.
+    direct: usize,
+    /// Largest block B; also: an A of this size is always solved directly.
+    block: usize,
+}
+
+/// Blocks are not made smaller than this.
+const SMALLEST: usize = 256;
+
+impl Sizes {
+    pub(crate) fn new(bytes: usize) -> Sizes {
+        let direct = ((bytes / 4) as f64).sqrt() as usize;
+        let direct = direct.clamp(SMALLEST, 8192);
+        Sizes { direct, block: direct.min(1024) }
+    }
+
+    /// Bytes a dense K_AA of the largest size takes.
+    pub(crate) fn bytes(&self) -> usize {
+        4 * self.direct * self.direct
+    }
+}
+
+/// What a solve may spend, and its scratch space.
+pub(crate) struct Solver<'o> {
+    pub(crate) sizes: Sizes,
+    pub(crate) options: &'o Options,
+    pub(crate) stage: &'static str,
+    kernel: Aligned,
+    steps: usize,
+}
+
+/// The problem on the rows of A.
+struct Part {
+    rows: Vec<u32>,
+    packed: Packed,
+    beta: Vec<f64>,
+    gradient: Vec<f64>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl Part {
+    fn view(&self) -> View<'_> {
+        View { beta: &self.beta, gradient: &self.gradient, lower: &self.lower, upper: &self.upper }
+    }
+}
+
+impl<'o> Solver<'o> {
+    pub(crate) fn new(sizes: Sizes, options: &'o Options) -> Solver<'o> {
+        Solver { sizes, options, stage: "kernel", kernel: Aligned::default(), steps: 0 }
+    }
+
+    /// Minimises to a relative gap, from the dual's current state.
+    pub(crate) fn solve(&mut self, dual: &mut Dual, tolerance: f64, control: &Control) -> Result<Step> {
+        self.steps = 0;
+        let mut stall = Stall::default();
+        let mut outer = 0;
+        loop {
+            control.check()?;
+            let measure = dual.measure();
+            let report = |status| Step { gap: measure.relative_gap(), iterations: outer, status };
+            if measure.relative_gap() <= tolerance || measure.violation() == 0.0 {
+                if !dual.exact && error_matters(dual, &measure, tolerance) {
+                    dual.exact = true;
+                    dual.refresh();
+                    stall = Stall::default();
+                    continue;
+                }
+                return Ok(report(Status::Converged));
+            }
+            control.report(Progress {
+                stage: self.stage,
+                step: outer,
+                objective: measure.primal / dual.gram.unit(),
+                gap: measure.relative_gap(),
+            });
+            if control.out_of_time() {
+                return Ok(report(Status::TimeLimit));
+            }
+            if outer >= self.options.max_iterations {
+                return Ok(report(Status::IterationLimit));
+            }
+            if stall.no_progress(&measure) {
+                if dual.exact {
+                    return Ok(report(Status::Inaccurate));
+                }
+                dual.exact = true;
+                dual.refresh();
+                stall = Stall::default();
+                continue;
+            }
+            self.improve(dual, &measure, tolerance, outer);
+            outer += 1;
+        }
+    }
+
+    /// One step of level 0.
+    fn improve(&mut self, dual: &mut Dual, measure: &Measure, tolerance: f64, outer: usize) {
+        let mut part = self.choose(dual, measure, outer);
+        // gap and violation fall together: aim below the violation at which the gap will do
+        let enough = 0.3 * measure.violation() * (tolerance / measure.relative_gap()).min(1.0);
+        let eps = (0.1 * measure.violation()).max(enough);
+        let size = part.rows.len();
+        let mut direct = size <= self.block_size(dual).max(measure.free + measure.free / 4).min(self.sizes.direct);
+        if !direct {
+            direct = self.solve_by_blocks(dual, &mut part, measure.free, eps);
+        }
+        if direct {
+            self.solve_directly(dual, &mut part, eps);
+        }
+        let (mut rows, mut moves) = (Vec::new(), Vec::new());
+        for (&row, &beta) in part.rows.iter().zip(&part.beta) {
+            let old = &mut dual.beta[row as usize];
+            if *old != beta {
+                rows.push(row);
+                moves.push(beta - *old);
+                *old = beta;
+            }
+        }
+        dual.moved(&rows, &moves);
+    }
+
+    /// Where values are dear and kept, recomputing blocks is the dear part: solve A directly instead.
+    fn block_size(&self, dual: &Dual) -> usize {
+        if dual.gram.keeps_rows() { self.sizes.direct.min(2048) } else { self.sizes.block }
+    }
+
+    /// The rows of A, packed.
+    fn choose(&self, dual: &Dual, measure: &Measure, outer: usize) -> Part {
+        let rows = dual.rows();
+        let usual = if dual.gram.keeps_rows() { 2048 } else { 4096.max(rows / 7) };
+        let size = usual.max((measure.free + measure.free / 2).min(8192)).min(rows);
+        let view = View::from(dual);
+        let mut violators = view.violators(measure.lowest, measure.highest);
+        if outer == 0 && measure.free == 0 {
+            violators.shuffle(self.options.seed);
+        }
+        let mut taken = vec![false; rows];
+        let mut set = Vec::with_capacity(size);
+        if measure.free <= size * 3 / 4 {
+            set.extend((0..rows as u32).filter(|&row| view.is_free(row as usize)));
+            set.iter().for_each(|&row| taken[row as usize] = true);
+        }
+        violators.fill(&mut set, &mut taken, size);
+        leave_room_for_anchor(dual, &mut set);
+        let take = |from: &[f64]| -> Vec<f64> { set.iter().map(|&row| from[row as usize]).collect() };
+        let packed = dual.gram.pack(&set);
+        let mut gradient = take(&dual.gradient);
+        gradient.resize(packed.padded(), 0.0);
+        Part { packed, beta: take(&dual.beta), gradient, lower: take(&dual.lower), upper: take(&dual.upper), rows: set }
+    }
+
+    /// Level 1 by blocks. Returns whether to finish directly because the blocks cost too much.
+    fn solve_by_blocks(&mut self, dual: &Dual, part: &mut Part, free: usize, eps: f64) -> bool {
+        let size = part.rows.len();
+        let largest = self.block_size(dual);
+        let may_build = size <= self.sizes.direct.min((3 * free).max(4096));
+        let rent = 3.0 * (size * part.packed.padded()) as f64;
+        let mut spent = 0.0;
+        let mut target = largest;
+        let mut previous: Vec<u32> = Vec::new();
+        let mut taken = vec![false; size];
+        // a block that leaves the violation where it was is no use: bounded by twice the blocks a sweep would take
+        for _ in 0..1000 {
+            if may_build && spent > rent {
+                return true;
+            }
+            let (lowest, highest) = part.view().extremes(dual.balanced);
+            let violation = highest - lowest;
+            if !(violation > eps) {
+                return false;
+            }
+            let mut block: Vec<u32> = Vec::with_capacity(target);
+            taken.fill(false);
+            let view = part.view();
+            block.extend(previous.iter().filter(|&&at| view.is_free(at as usize)).take(target / 2));
+            block.iter().for_each(|&at| taken[at as usize] = true);
+            view.violators(lowest, highest).fill(&mut block, &mut taken, target);
+            leave_room_for_anchor(dual, &mut block);
+            let inner_eps = (0.1 * violation).max(0.5 * eps);
+            let (rows, moves) = self.solve_block(dual, part, &block, 0.5 * (lowest + highest), inner_eps);
+            dual.gram.multiply(&part.packed, &rows, &moves, &mut part.gradient);
+            spent += (block.len() * block.len() + rows.len() * size) as f64;
+            if rows.len() * 10 > 6 * target {
+                target = (2 * target).min(largest);
+            } else if rows.len() * 10 < 2 * target {
+                target = (target / 2).max(SMALLEST.min(largest));
+            }
+            previous = block;
+        }
+        false
+    }
+
+    /// SMO on some rows of A. Returns the rows that moved, and by how much.
+    fn solve_block(
+        &mut self,
+        dual: &Dual,
+        part: &mut Part,
+        block: &[u32],
+        shift: f64,
+        eps: f64,
+    ) -> (Vec<u32>, Vec<f64>) {
+        let rows: Vec<u32> = block.iter().map(|&at| part.rows[at as usize]).collect();
+        let take = |from: &[f64]| -> Vec<f64> { block.iter().map(|&at| from[at as usize]).collect() };
+        let mut beta = take(&part.beta);
+        let (gradient, lower, upper) = (take(&part.gradient), take(&part.lower), take(&part.upper));
+        let packed = dual.gram.pack(&rows);
+        self.minimize(dual, &rows, &packed, &mut beta, &gradient, lower, upper, shift, eps);
+        let (mut moved, mut moves) = (Vec::new(), Vec::new());
+        for ((&at, &row), &beta) in block.iter().zip(&rows).zip(&beta) {
+            let old = &mut part.beta[at as usize];
+            if *old != beta {
+                moved.push(row);
+                moves.push(beta - *old);
+                *old = beta;
+            }
+        }
+        (moved, moves)
+    }
+
+    fn solve_directly(&mut self, dual: &Dual, part: &mut Part, eps: f64) {
+        let (lowest, highest) = part.view().extremes(dual.balanced);
+        let mut beta = std::mem::take(&mut part.beta);
+        let shift = 0.5 * (lowest + highest);
+        let (lower, upper) = (part.lower.clone(), part.upper.clone());
+        self.minimize(dual, &part.rows, &part.packed, &mut beta, &part.gradient, lower, upper, shift, eps);
+        part.beta = beta;
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn minimize(
+        &mut self,
+        dual: &Dual,
+        rows: &[u32],
+        packed: &Packed,
+        beta: &mut Vec<f64>,
+        gradient: &[f64],
+        mut lower: Vec<f64>,
+        mut upper: Vec<f64>,
+        shift: f64,
+        eps: f64,
+    ) {
+        let (size, stride) = (rows.len(), packed.padded());
+        dual.gram.block(rows, packed, &mut self.kernel);
+        let mut diagonal: Vec<f32> = rows.iter().map(|&row| dual.gram.diagonal()[row as usize]).collect();
+        let mut gradient = gradient[..size].to_vec();
+        if !dual.balanced {
+            // the anchor: kernel values 0, F = 0, no bounds
+            add_anchor(&mut self.kernel, size, stride);
+            diagonal.push(0.0);
+            gradient.push(0.0);
+            lower.push(f64::NEG_INFINITY);
+            upper.push(f64::INFINITY);
+            beta.push(0.0);
+        }
+        let most = 200 * size + 10_000;
+        let block = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, lower: &lower, upper: &upper };
+        self.steps += block.solve(dual.gram.isa, beta, &gradient, shift, eps, most);
+        beta.truncate(size);
+    }
+}
+
+fn add_anchor(kernel: &mut Aligned, size: usize, stride: usize) {
+    kernel[size * stride..(size + 1) * stride].fill(0.0);
+    for row in 0..size {
+        kernel[row * stride + size] = 0.0;
+    }
+}
+
+/// The anchor takes the first padding place of a block, so there has to be one.
+fn leave_room_for_anchor(dual: &Dual, set: &mut Vec<u32>) {
+    if !dual.balanced && set.len() % super::super::tiles::PANEL == 0 {
+        set.pop();
+    }
+}
+
+/// Whether the f32 error of F could hide a gap above the tolerance.
+fn error_matters(dual: &Dual, measure: &Measure, tolerance: f64) -> bool {
+    let size: f64 = dual.beta.iter().map(|b| b.abs()).sum();
+    // kernel values err by 3e-8 and more: nothing to check where even all errors adding up would not matter
+    if 1e-6 * size * size <= 0.1 * tolerance * measure.primal.abs() {
+        return false;
+    }
+    2.0 * dual.gradient_error(measure) * size > tolerance * measure.primal.abs()
+}
+
+/// Notices that the gap no longer falls.
+#[derive(Default)]
+struct Stall {
+    best: Option<f64>,
+    since: usize,
+}
+
+impl Stall {
+    const PATIENCE: usize = 12;
+
+    fn no_progress(&mut self, measure: &Measure) -> bool {
+        // the violation need not fall at every step, the gap's best value should within a dozen
+        let now = measure.gap.min(f64::MAX);
+        match self.best {
+            Some(best) if now > 0.95 * best => self.since += 1,
+            _ => {
+                self.best = Some(now);
+                self.since = 0;
+            }
+        }
+        self.since > Self::PATIENCE
+    }
+}

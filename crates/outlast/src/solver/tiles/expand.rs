@@ -1,0 +1,57 @@
+//! Prediction: sum_j c_j k(z_j, x_i) for new rows x_i.
+
+use super::simd::Isa;
+use super::{PANEL, Panels, Prepared, multiply};
+use crate::data::Design;
+use crate::problem::KernelFunction;
+
+/// Up to this many support vectors values are computed in double precision.
+const FEW: usize = 512;
+
+/// Rows packed at a time.
+const BATCH: usize = 4096;
+
+/// Error of a decision value that f32 tiles may cause.
+const ERROR: f64 = 2e-5;
+
+/// The expansion at every row of `x`. Which precision is used depends on the expansion alone, so that a row's value does not
+/// depend on the rows it is asked for with.
+pub(crate) fn expand(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f64], x: &dyn Design) -> Vec<f64> {
+    let support: Vec<u32> = (0..z.rows() as u32).collect();
+    let exact = |rows: &[u32]| {
+        let mut sums = vec![0.0; rows.len()];
+        kernel.for_each_row(x, z, rows, &support, &mut sums, |sum, values| {
+            *sum = values.iter().zip(coefficients).map(|(value, c)| value * c).sum();
+        });
+        sums
+    };
+    let all: Vec<u32> = (0..x.rows() as u32).collect();
+    let prepared = if z.rows() <= FEW { None } else { Prepared::new(z, kernel) };
+    let Some(prepared) = prepared else { return exact(&all) };
+    // rounding errors of the values are independent: their sum grows like the root of the sum of squares
+    let size = coefficients.iter().map(|c| c * c).sum::<f64>().sqrt() * prepared.unit;
+    if 6e-8 * size > ERROR {
+        return exact(&all);
+    }
+    let isa = Isa::detect();
+    let mut sums = Vec::with_capacity(x.rows());
+    for batch in all.chunks(BATCH) {
+        let rows = prepared.like(x, batch);
+        let local: Vec<u32> = (0..batch.len() as u32).collect();
+        let panels = Panels::new(&rows, &local);
+        let mut out = vec![0.0; batch.len().next_multiple_of(PANEL)];
+        multiply(isa, &panels, &prepared, &support, coefficients, &mut out);
+        out.truncate(batch.len());
+        out.iter_mut().for_each(|value| *value *= prepared.unit);
+        // far rows lose the digits of their f32 exponents: only they are computed again, and only if it can matter
+        if prepared.has_far_rows() {
+            let far: Vec<usize> = (0..batch.len()).filter(|&row| rows.is_far(row)).collect();
+            let far_rows: Vec<u32> = far.iter().map(|&row| batch[row]).collect();
+            for (row, value) in far.into_iter().zip(exact(&far_rows)) {
+                out[row] = value;
+            }
+        }
+        sums.extend(out);
+    }
+    sums
+}

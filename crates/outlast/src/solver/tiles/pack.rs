@@ -1,0 +1,152 @@
+//! The two packed layouts.
+
+use super::buffer::Aligned;
+use super::prepared::{Map, Prepared, Storage};
+use super::{GROUP, PANEL};
+use rayon::prelude::*;
+
+/// Offset of a padding row: with the rbf map its kernel values are exactly 0.
+const PADDING: f32 = -1e30;
+
+/// The long side: panels of 64 rows, feature-major inside a panel.
+pub(crate) struct Panels {
+    rows: usize,
+    cols: usize,
+    values: Aligned,
+    offsets: Aligned,
+}
+
+/// One panel: `cols` x 64 values and 64 offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct Panel<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) offsets: &'a [f32],
+}
+
+impl Panels {
+    /// Packs the rows listed.
+    pub(crate) fn new(prepared: &Prepared, rows: &[u32]) -> Panels {
+        let count = rows.len().div_ceil(PANEL);
+        let cols = prepared.cols;
+        let mut values = Aligned::zeroed(count * PANEL * cols);
+        let mut offsets = Aligned::zeroed(count * PANEL);
+        let padding = if prepared.map == Map::Exp2 { PADDING } else { 0.0 };
+        let panels = values.par_chunks_exact_mut(PANEL * cols).zip(offsets.par_chunks_exact_mut(PANEL));
+        panels.zip(rows.par_chunks(PANEL)).with_min_len(4).for_each(|((values, offsets), rows)| {
+            offsets.fill(padding);
+            for (lane, &row) in rows.iter().enumerate() {
+                offsets[lane] = prepared.offsets[row as usize];
+                let (columns, entries) = prepared.row(row as usize);
+                match prepared.storage {
+                    Storage::Dense(_) => {
+                        for (column, &entry) in entries.iter().enumerate() {
+                            values[column * PANEL + lane] = entry;
+                        }
+                    }
+                    Storage::Sparse { .. } => {
+                        for (&column, &entry) in columns.iter().zip(entries) {
+                            values[column as usize * PANEL + lane] = entry;
+                        }
+                    }
+                }
+            }
+        });
+        Panels { rows: rows.len(), cols, values, offsets }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.rows.div_ceil(PANEL)
+    }
+
+    /// Rows with padding.
+    pub(crate) fn padded(&self) -> usize {
+        self.count() * PANEL
+    }
+
+    pub(crate) fn panel(&self, panel: usize) -> Panel<'_> {
+        let size = PANEL * self.cols;
+        Panel {
+            values: &self.values[panel * size..(panel + 1) * size],
+            offsets: &self.offsets[panel * PANEL..(panel + 1) * PANEL],
+        }
+    }
+}
+
+/// The short side: groups of [`GROUP`] dense rows, or pairs of sparse rows of about equal length.
+pub(crate) struct Block {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) groups: usize,
+    pub(crate) offsets: Vec<f32>,
+    pub(crate) coefficients: Vec<f32>,
+    pub(crate) entries: Entries,
+}
+
+pub(crate) enum Entries {
+    /// values[(group * cols + column) * GROUP + member]
+    Dense(Aligned),
+    /// Slot s holds row order[s]; pair g has entries[2 * starts[g]..2 * starts[g + 1]], the two rows alternating, each entry
+    /// the position of its column in a panel and its value.
+    Sparse { order: Vec<u32>, starts: Vec<usize>, entries: Vec<(u32, f32)> },
+}
+
+impl Block {
+    /// Packs the rows listed with their coefficients (none: a block that is only stored).
+    pub(crate) fn new(prepared: &Prepared, rows: &[u32], coefficients: &[f32]) -> Block {
+        let order: Vec<u32> = match prepared.storage {
+            Storage::Dense(_) => (0..rows.len() as u32).collect(),
+            Storage::Sparse { .. } => {
+                let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+                order.sort_by_key(|&slot| prepared.row(rows[slot as usize] as usize).1.len());
+                order
+            }
+        };
+        let size = if matches!(prepared.storage, Storage::Dense(_)) { GROUP } else { 2 };
+        let groups = rows.len().div_ceil(size);
+        let mut offsets = vec![if prepared.map == Map::Exp2 { PADDING } else { 0.0 }; groups * size];
+        let mut packed = vec![0.0; groups * size];
+        for (slot, &position) in order.iter().enumerate() {
+            offsets[slot] = prepared.offsets[rows[position as usize] as usize];
+            packed[slot] = coefficients.get(position as usize).copied().unwrap_or(0.0);
+        }
+        let entries = match prepared.storage {
+            Storage::Dense(_) => Entries::Dense(pack_dense(prepared, rows, groups)),
+            Storage::Sparse { .. } => pack_sparse(prepared, rows, order, groups),
+        };
+        Block { rows: rows.len(), cols: prepared.cols, groups, offsets, coefficients: packed, entries }
+    }
+}
+
+fn pack_dense(prepared: &Prepared, rows: &[u32], groups: usize) -> Aligned {
+    let cols = prepared.cols;
+    let mut values = Aligned::zeroed(groups * GROUP * cols);
+    for (group, rows) in values.chunks_exact_mut(GROUP * cols).zip(rows.chunks(GROUP)) {
+        for (member, &row) in rows.iter().enumerate() {
+            for (column, &value) in prepared.row(row as usize).1.iter().enumerate() {
+                group[column * GROUP + member] = value;
+            }
+        }
+    }
+    values
+}
+
+fn pack_sparse(prepared: &Prepared, rows: &[u32], order: Vec<u32>, groups: usize) -> Entries {
+    let (mut starts, mut entries) = (vec![0], Vec::new());
+    for group in 0..groups {
+        let member = |offset: usize| match order.get(2 * group + offset) {
+            Some(&slot) => prepared.row(rows[slot as usize] as usize),
+            None => (&[][..], &[][..]),
+        };
+        let pair = [member(0), member(1)];
+        for position in 0..pair[0].1.len().max(pair[1].1.len()) {
+            for (columns, values) in pair {
+                entries.push(match values.get(position) {
+                    Some(&value) => (columns[position] * PANEL as u32, value),
+                    None => (0, 0.0),
+                });
+            }
+        }
+        starts.push(entries.len() / 2);
+    }
+    Entries::Sparse { order, starts, entries }
+}
