@@ -76,8 +76,7 @@ impl Gamma {
 fn variance(x: &dyn Design) -> f64 {
     let count = x.rows() as f64 * x.cols() as f64;
     let mut largest = 0.0f64;
-    let each =
-        |visit: &mut dyn FnMut(f64)| (0..x.rows()).for_each(|row| x.for_each(row, &mut |_, value| visit(value)));
+    let each = |visit: &mut dyn FnMut(f64)| (0..x.rows()).for_each(|row| x.for_each(row, &mut |_, value| visit(value)));
     each(&mut |value| largest = largest.max(value.abs()));
     if largest == 0.0 || count == 0.0 {
         return 0.0;

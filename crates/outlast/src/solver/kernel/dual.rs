@@ -25,8 +25,6 @@ pub(crate) struct Dual<'a> {
     pub(crate) upper: Vec<f64>,
     /// Whether sum b is fixed; else there is an anchor.
     pub(crate) balanced: bool,
-    /// Whether F is updated with double-precision kernel values.
-    pub(crate) exact: bool,
 }
 
 /// Where a state stands.
@@ -71,7 +69,7 @@ impl<'a> Dual<'a> {
         let rows = gram.rows();
         let mut gradient = linear.clone();
         gradient.resize(rows.next_multiple_of(super::super::tiles::PANEL), 0.0);
-        Dual { gram, linear, beta: vec![0.0; rows], gradient, lower, upper, balanced, exact: false }
+        Dual { gram, linear, beta: vec![0.0; rows], gradient, lower, upper, balanced }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -117,11 +115,7 @@ impl<'a> Dual<'a> {
             return;
         }
         let mut gradient = std::mem::take(&mut self.gradient);
-        if self.exact {
-            self.gram.multiply_all_exact(rows, moves, &mut gradient);
-        } else {
-            self.gram.multiply_all(rows, moves, &mut gradient);
-        }
+        self.gram.multiply_all(rows, moves, &mut gradient);
         self.gradient = gradient;
     }
 

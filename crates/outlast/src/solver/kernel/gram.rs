@@ -199,12 +199,6 @@ impl<'a> Gram<'a> {
         }
     }
 
-    /// As [`multiply_all`](Self::multiply_all) with double-precision values.
-    pub(crate) fn multiply_all_exact(&self, rows: &[u32], coefficients: &[f64], out: &mut [f64]) {
-        let all: Vec<u32> = (0..self.rows as u32).collect();
-        self.multiply_function(&all, rows, coefficients, out);
-    }
-
     fn keep(&mut self, rows: &[u32]) {
         let room = self.kept.slots - self.kept.used;
         let new: Vec<u32> =

@@ -11,9 +11,10 @@
 //! Keeping all free rows in A is what makes the number of passes over the n rows small (a few tens). Stops on the relative
 //! duality gap; the violation that level 1 has to reach is foreseen from it, the two falling together.
 //!
-//! f32: kernel values carry an error of about 1e-7, so F one of about 1e-7 sum |b|. When the gap is reached, F is checked
-//! in double precision on a sample of rows; if the error could matter, F is computed anew in f64 and from then on updated
-//! with f64 values. Blocks stay f32: their error scales with the step they propose, so this is iterative refinement.
+//! f32: kernel values carry an error of about 1e-7, and F a multiple of that. When the gap is reached, F is checked in double
+//! precision on a sample of rows; if the error could matter, F is computed anew in f64 and the solver goes on from there.
+//! Updates stay f32: their error scales with the step they propose, so this is iterative refinement, and any tolerance
+//! above f64 rounding is within reach.
 
 use super::super::majorize::Step;
 use super::super::tiles::Aligned;
@@ -89,10 +90,9 @@ impl<'o> Solver<'o> {
             let measure = dual.measure();
             let report = |status| Step { gap: measure.relative_gap(), iterations: outer, status };
             if measure.relative_gap() <= tolerance || measure.violation() == 0.0 {
-                if !dual.exact && error_matters(dual, &measure, tolerance) {
-                    dual.exact = true;
+                if error_matters(dual, &measure, tolerance) {
                     dual.refresh();
-                    stall = Stall::default();
+                    stall = Stall { refreshed: true, ..Stall::default() };
                     continue;
                 }
                 return Ok(report(Status::Converged));
@@ -110,12 +110,11 @@ impl<'o> Solver<'o> {
                 return Ok(report(Status::IterationLimit));
             }
             if stall.no_progress(&measure) {
-                if dual.exact {
+                if stall.refreshed {
                     return Ok(report(Status::Inaccurate));
                 }
-                dual.exact = true;
                 dual.refresh();
-                stall = Stall::default();
+                stall = Stall { refreshed: true, ..Stall::default() };
                 continue;
             }
             self.improve(dual, &measure, tolerance, outer);
@@ -303,14 +302,13 @@ fn leave_room_for_anchor(dual: &Dual, set: &mut Vec<u32>) {
     }
 }
 
-/// Whether the f32 error of F could hide a gap above the tolerance.
+/// Whether the error of F could hide a gap above the tolerance. Errors of different rows are independent, and enter the gap
+/// times beta: their sum is that of a random walk, taken four times as large.
 fn error_matters(dual: &Dual, measure: &Measure, tolerance: f64) -> bool {
-    let size: f64 = dual.beta.iter().map(|b| b.abs()).sum();
-    // kernel values err by 3e-8 and more: nothing to check where even all errors adding up would not matter
-    if 1e-6 * size * size <= 0.1 * tolerance * measure.primal.abs() {
-        return false;
-    }
-    2.0 * dual.gradient_error(measure) * size > tolerance * measure.primal.abs()
+    let size = 4.0 * dual.beta.iter().map(|b| b * b).sum::<f64>().sqrt();
+    let allowed = tolerance * measure.primal.abs();
+    // each value errs by 1e-7 at the most, so F by that times the root of the sum of squares
+    1e-7 * size * size > 0.1 * allowed && size * dual.gradient_error(measure) > allowed
 }
 
 /// Notices that the gap no longer falls.
@@ -318,18 +316,22 @@ fn error_matters(dual: &Dual, measure: &Measure, tolerance: f64) -> bool {
 struct Stall {
     best: Option<f64>,
     since: usize,
+    /// Whether F was computed anew since the gap last fell.
+    refreshed: bool,
 }
 
 impl Stall {
     const PATIENCE: usize = 12;
 
     fn no_progress(&mut self, measure: &Measure) -> bool {
-        // the violation need not fall at every step, the gap's best value should within a dozen
-        let now = measure.gap.min(f64::MAX);
+        // neither gap nor violation need fall at every step; the gap's best value should within a dozen
         match self.best {
-            Some(best) if now > 0.95 * best => self.since += 1,
+            Some(best) if !(measure.gap < 0.95 * best) => self.since += 1,
             _ => {
-                self.best = Some(now);
+                if self.best.is_some() {
+                    self.refreshed = false;
+                }
+                self.best = Some(measure.gap);
                 self.since = 0;
             }
         }

@@ -97,3 +97,88 @@ impl Shared {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Csr, Dense, Design};
+    use crate::problem::KernelFunction;
+
+    fn rows(count: usize, cols: usize, share: f64) -> Vec<f64> {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1u64 << 31) as f64
+        };
+        (0..count * cols).map(|_| if next() < share { 2.0 * next() - 1.0 } else { 0.0 }).collect()
+    }
+
+    fn sparse_copy(count: usize, cols: usize, values: &[f64]) -> Csr<'static> {
+        let (mut starts, mut columns, mut stored) = (vec![0], Vec::new(), Vec::new());
+        for row in values.chunks_exact(cols) {
+            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                columns.push(column as u32);
+                stored.push(value);
+            }
+            starts.push(stored.len());
+        }
+        Csr::new(count, cols, starts, columns, stored).unwrap()
+    }
+
+    /// Every kernel, instruction set and storage against the formula in f64.
+    #[test]
+    fn tiles_compute_the_kernel() {
+        let kernels = [
+            KernelFunction::Linear,
+            KernelFunction::Rbf { gamma: 0.7 },
+            KernelFunction::Poly { gamma: 0.5, degree: 3, coef0: 1.0 },
+            KernelFunction::Poly { gamma: 0.5, degree: 2, coef0: -0.3 },
+            KernelFunction::Sigmoid { gamma: 0.9, coef0: 0.2 },
+        ];
+        for (count, cols, share) in [(70, 9, 1.0), (131, 20, 0.2)] {
+            let values = rows(count, cols, share);
+            let dense = Dense::new(count, cols, &values[..]).unwrap();
+            let sparse = sparse_copy(count, cols, &values);
+            let designs: [&dyn Design; 2] = [&dense, &sparse];
+            for kernel in &kernels {
+                for x in designs {
+                    let prepared = Prepared::new(x, kernel).unwrap();
+                    let all: Vec<u32> = (0..count as u32).collect();
+                    let short: Vec<u32> = (0..count as u32).rev().step_by(3).collect();
+                    let coefficients: Vec<f64> = short.iter().map(|&row| f64::from(row) - 31.5).collect();
+                    let panels = Panels::new(&prepared, &all);
+                    for &isa in Isa::available() {
+                        let mut stored = vec![0.0; short.len() * panels.padded()];
+                        store(isa, &panels, &prepared, &short, &mut stored);
+                        let mut sums = vec![0.0; panels.padded()];
+                        multiply(isa, &panels, &prepared, &short, &coefficients, &mut sums);
+                        for i in 0..count {
+                            let mut sum = 0.0;
+                            for (j, &row) in short.iter().enumerate() {
+                                let exact = kernel.evaluate(dense.row(i), dense.row(row as usize));
+                                let value = f64::from(stored[j * panels.padded() + i]) * prepared.unit;
+                                assert!(
+                                    (value - exact).abs() < 2e-6 * prepared.unit,
+                                    "{isa:?} {kernel:?}: {value} {exact}"
+                                );
+                                sum += coefficients[j] * exact;
+                            }
+                            let size: f64 = coefficients.iter().map(|c| c.abs()).sum();
+                            let error = (sums[i] * prepared.unit - sum).abs();
+                            assert!(error < 1e-6 * size * prepared.unit, "{isa:?} {kernel:?}: {error}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hopeless_scales_are_left_to_double_precision() {
+        let values = rows(50, 3, 1.0);
+        let x = Dense::new(50, 3, &values[..]).unwrap();
+        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e12 }).is_none());
+        assert!(Prepared::new(&x, &KernelFunction::Precomputed).is_none());
+        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e-12 }).is_some());
+    }
+}
