@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up. A module may use itself and whatever stands before it (equal rank: not each other).
-const LAYERS: &[&[&str]] = &[&["error"], &["control", "linalg"], &["data"], &["problem"], &["solver"], &["model"], &["io"]];
+const LAYERS: &[&[&str]] =
+    &[&["error"], &["control", "linalg"], &["data"], &["problem"], &["solver"], &["model"], &["io"]];
 
 fn rank(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
@@ -43,7 +44,8 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 fn named(line: &str) -> Vec<String> {
     let mut names = Vec::new();
     for rest in line.split("crate::").skip(1) {
-        let word = |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        let word =
+            |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
         match rest.strip_prefix('{') {
             Some(group) => names.extend(group.split(',').map(word)),
             None => names.push(word(rest)),
@@ -80,7 +82,10 @@ fn paths_through_super_stay_inside_their_layer() {
             }
             // the tests module inside a file stands one deeper
             assert!(most <= depth, "{module:?} climbs out of the crate: {line}");
-            assert!(most < depth || module.len() == 1 || depth == 1, "{module:?} reaches the crate root by super: {line}");
+            assert!(
+                most < depth || module.len() == 1 || depth == 1,
+                "{module:?} reaches the crate root by super: {line}"
+            );
         }
     }
 }
