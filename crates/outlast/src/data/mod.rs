@@ -3,6 +3,7 @@
 mod design;
 mod labels;
 
+pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};
 

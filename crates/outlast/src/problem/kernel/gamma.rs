@@ -1,7 +1,8 @@
 //! Choosing gamma from the data.
 
-use crate::data::{Design, Labels};
+use crate::data::{Design, Labels, chunks};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 
 /// The kernel width: a number, or how to take it from the data.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -75,20 +76,23 @@ impl Gamma {
 /// Variance over all entries, zeros of sparse storage included.
 fn variance(x: &dyn Design) -> f64 {
     let count = x.rows() as f64 * x.cols() as f64;
-    let mut largest = 0.0f64;
-    let each = |visit: &mut dyn FnMut(f64)| (0..x.rows()).for_each(|row| x.for_each(row, &mut |_, value| visit(value)));
-    each(&mut |value| largest = largest.max(value.abs()));
+    let largest = reduce(x, f64::max, |values| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())));
     if largest == 0.0 || count == 0.0 {
         return 0.0;
     }
     // in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
-    let mut sum = 0.0;
-    each(&mut |value| sum += value / largest);
-    let mean = sum / count;
-    let mut squares = 0.0;
-    each(&mut |value| squares += (value / largest - mean).powi(2));
-    squares += (count - x.stored() as f64) * mean * mean;
+    let add = |a, b| a + b;
+    let mean = reduce(x, add, |values| values.iter().map(|value| value / largest).sum()) / count;
+    let stored = reduce(x, add, |values| values.iter().map(|value| (value / largest - mean).powi(2)).sum());
+    let squares = stored + (count - x.stored() as f64) * mean * mean;
     (squares / count) * largest * largest
+}
+
+/// Combines `part` of pieces of the stored entries, in order whatever the number of threads.
+fn reduce(x: &dyn Design, combine: impl Fn(f64, f64) -> f64, part: impl Fn(&[f64]) -> f64 + Sync) -> f64 {
+    let parts: Vec<f64> =
+        chunks(x).into_par_iter().map_init(Vec::new, |scratch, rows| part(x.stored_in(rows, scratch))).collect();
+    parts.into_iter().fold(0.0, combine)
 }
 
 fn from_quantile(x: &dyn Design, labels: &Labels, quantile: f64) -> f64 {

@@ -13,7 +13,7 @@
 //! `unit`, about the largest |k(x, x)|, keeps f32 in range for data of any scale; the solver works with k / unit and boxes
 //! times unit. Norms are those of the *rounded* values, in f64, else k(x, x) would not be 1.
 
-use crate::data::Design;
+use crate::data::{Design, chunks};
 use crate::problem::KernelFunction;
 use rayon::prelude::*;
 
@@ -207,14 +207,8 @@ fn square(values: &[f32]) -> f64 {
 }
 
 fn count_nonzero(x: &dyn Design) -> usize {
-    (0..x.rows())
-        .into_par_iter()
-        .map(|row| {
-            let mut count = 0;
-            x.for_each(row, &mut |_, value| count += usize::from(value != 0.0));
-            count
-        })
-        .sum()
+    let count = |values: &[f64]| values.iter().filter(|value| **value != 0.0).count();
+    chunks(x).into_par_iter().map_init(Vec::new, |scratch, rows| count(x.stored_in(rows, scratch))).sum()
 }
 
 fn column_means(x: &dyn Design) -> Vec<f64> {
