@@ -54,6 +54,8 @@ pub enum Error {
         line: Option<u64>,
         /// One-based column (field number in a CSV file, character in others), where known.
         column: Option<u64>,
+        /// The column's name, where it has one.
+        name: Option<String>,
         /// What is wrong there.
         problem: String,
     },
@@ -111,13 +113,16 @@ impl fmt::Display for Error {
                 write!(f, "{what}, row {row} (counted from 0): {problem}")
             }
             Error::Classes { problem } => f.write_str(problem),
-            Error::Parse { file, line, column, problem } => {
+            Error::Parse { file, line, column, name, problem } => {
                 write!(f, "{}", file.display())?;
                 if let Some(line) = line {
                     write!(f, ", line {line}")?;
                 }
                 if let Some(column) = column {
                     write!(f, ", column {column}")?;
+                }
+                if let Some(name) = name {
+                    write!(f, " ({name:?})")?;
                 }
                 write!(f, ": {problem}")
             }

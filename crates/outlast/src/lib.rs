@@ -3,6 +3,8 @@
 pub mod control;
 pub mod data;
 pub mod error;
+#[cfg(feature = "io")]
+pub mod io;
 pub mod model;
 pub mod problem;
 pub mod solver;

@@ -1,0 +1,187 @@
+//! The command line: commands here, the groups of options they share in the files beside this.
+
+mod data;
+mod method;
+
+pub use data::DataArgs;
+pub use method::MethodArgs;
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Support vector machines that outlast bad labels and outliers.
+#[derive(Parser)]
+#[command(
+    name = "outlast",
+    version,
+    about = "Support vector machines that outlast bad labels and outliers",
+    long_about = "Support vector machines that outlast bad labels and outliers.\n\n\
+        An ordinary support vector machine lets one wrong label far from the boundary pull as hard as it likes. Here the \
+        loss of a row is cut off (truncated): a row that lies too far on the wrong side stops pulling, and is reported \
+        as an outlier.",
+    after_help = "Start here:\n  outlast demo                                  see the difference on data with wrong labels\n  \
+        outlast fit data.csv -o model.outlast         learn from a CSV file, the last column being the label\n  \
+        outlast predict model.outlast new.csv         label new rows\n  \
+        outlast evaluate model.outlast test.csv       compare with known labels\n\n\
+        Exit codes: 0 done, 1 finished with a finding you asked to fail on, 2 bad usage or bad input, 130 interrupted."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Learn a model from labelled data
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(FitArgs),
+    /// Label new data with a model
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(PredictArgs),
+    /// Compare a model's predictions with known labels
+    #[command(after_help = EVALUATE_EXAMPLES)]
+    Evaluate(EvaluateArgs),
+    /// Show what truncation does, on made-up data with wrong labels
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+}
+
+const FIT_EXAMPLES: &str = "Examples:
+  outlast fit data.csv -o model.outlast
+  outlast fit data.csv --target species -C 10 --gamma 0.5 -o model.outlast
+  outlast fit train.svm.gz --kernel linear -o model.outlast
+  outlast fit data.csv --truncation none              the ordinary support vector machine
+  outlast fit data.csv --outliers suspects.csv        every row with its margin, the worst are worth a look
+  zcat data.csv.gz | outlast fit - --json             one JSON object for programs";
+
+const PREDICT_EXAMPLES: &str = "Examples:
+  outlast predict model.outlast new.csv
+  outlast predict model.outlast new.csv -o predictions.csv
+  cat new.csv | outlast predict model.outlast - | head
+
+The answer has one line per row: the predicted class, and the decision value (positive for the second class,
+further from 0 the surer).";
+
+const EVALUATE_EXAMPLES: &str = "Examples:
+  outlast evaluate model.outlast test.csv
+  outlast evaluate model.outlast test.csv --target species
+  outlast evaluate model.outlast test.csv --fail-below 0.9     exit code 1 if the accuracy is lower";
+
+const DEMO_EXAMPLES: &str = "Examples:
+  outlast demo
+  outlast demo --seed 7 --flip 0.2 -o picture.svg";
+
+/// How results are shown.
+#[derive(Args, Clone)]
+pub struct OutputArgs {
+    /// Print one JSON object instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Print no summary and no progress; errors and warnings still show
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// Arguments of `outlast fit`.
+#[derive(Args)]
+pub struct FitArgs {
+    /// Training data: CSV or LIBSVM text, plain or gzipped; - is standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Write the model to this file (all of it, or none)
+    #[arg(short, long, value_name = "MODEL")]
+    pub output: Option<PathBuf>,
+    /// Write a CSV file with each row's margin, whether it is an outlier, and a score (larger = more suspect)
+    #[arg(long, value_name = "FILE")]
+    pub outliers: Option<PathBuf>,
+    /// Column of the sample weights: a name or a number
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, help_heading = "Data")]
+    pub weight_column: Option<String>,
+    #[command(flatten)]
+    pub input: DataArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+/// Arguments of `outlast predict`.
+#[derive(Args)]
+pub struct PredictArgs {
+    /// Model file written by `outlast fit`
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Data to label; - is standard input. Columns go by name if model and data have names, else by position
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Write the predictions to this file instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub input: DataArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+/// Arguments of `outlast evaluate`.
+#[derive(Args)]
+pub struct EvaluateArgs {
+    /// Model file written by `outlast fit`
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Labelled data; - is standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Exit with code 1 if the accuracy is below this share, from 0 to 1
+    #[arg(long, value_name = "ACCURACY", value_parser = share)]
+    pub fail_below: Option<f64>,
+    #[command(flatten)]
+    pub input: DataArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+/// Arguments of `outlast demo`.
+#[derive(Args)]
+pub struct DemoArgs {
+    /// Where the picture goes
+    #[arg(short, long, value_name = "SVG", default_value = "outlast-demo.svg")]
+    pub output: PathBuf,
+    /// Seed of the made-up data
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Training rows
+    #[arg(long, value_name = "NUMBER", default_value_t = 300, value_parser = clap::value_parser!(u32).range(20..=20_000))]
+    pub rows: u32,
+    /// Share of the training labels that is flipped, from 0 to 0.4
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = flip_share)]
+    pub flip: f64,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    in_range(text, 0.0, 1.0)
+}
+
+fn flip_share(text: &str) -> Result<f64, String> {
+    in_range(text, 0.0, 0.4)
+}
+
+fn in_range(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_string())?;
+    if (low..=high).contains(&value) { Ok(value) } else { Err(format!("must lie from {low} to {high}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,244 @@
+//! `outlast fit`: learn a model, save it, say what was found.
+
+use super::labels_of;
+use crate::args::FitArgs;
+use crate::failure::Failure;
+use crate::output::{self, Pairs, class_json, count, csv_field, plain, seconds, short};
+use crate::watch::Watch;
+use outlast::{FitRequest, KernelFunction, Labels, Model, Status, io};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// Outliers shown in the summary.
+const WORST: usize = 10;
+
+/// What a fit found, ready to be shown.
+struct Fitted {
+    table: io::Table,
+    model: Model,
+    read_seconds: f64,
+    fit_seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(request: &FitArgs) -> Result<(), Failure> {
+    if request.output.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::Usage("the model can't go to standard output; name a file after -o".to_string()));
+    }
+    let watch = Watch::start(request.show.quiet);
+    let fitted = fit(request, &watch)?;
+    watch.say("writing");
+    watch.write(|| -> outlast::Result<()> {
+        if let Some(path) = &request.output {
+            io::save_model(&fitted.model, path)?;
+        }
+        if let Some(path) = &request.outliers {
+            io::write_atomically(path, |out| fitted.write_outliers(out))?;
+        }
+        Ok(())
+    })?;
+    drop(watch);
+    if let Some(warning) = warning(&fitted.model) {
+        output::warn(&warning);
+    }
+    if request.show.json {
+        output::print_json(&fitted.json(request))
+    } else if request.show.quiet {
+        Ok(())
+    } else {
+        output::print(&fitted.text(request))
+    }
+}
+
+fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
+    let start = Instant::now();
+    watch.say(format!("reading {}", request.data.display()));
+    let table = io::read_table(&request.data, &request.input.options(request.weight_column.as_deref()))?;
+    let read_seconds = start.elapsed().as_secs_f64();
+    let labels = labels_of(&table)?;
+    let parameters = request.method.parameters(labels)?;
+    watch.say("fitting");
+    let start = Instant::now();
+    let model = watch.fit(request.method.time_limit, |control| {
+        let fit = FitRequest {
+            sample_weight: table.weights.as_deref(),
+            feature_names: table.feature_names.as_deref(),
+            start: None,
+            control,
+        };
+        parameters.fit_with(table.design(), labels, &fit)
+    })?;
+    let fit_seconds = start.elapsed().as_secs_f64();
+    Ok(Fitted { table, model, read_seconds, fit_seconds })
+}
+
+/// What to say when the tolerance was not met.
+fn warning(model: &Model) -> Option<String> {
+    let gap = model.summary.gap;
+    match model.summary.status {
+        Status::Converged => None,
+        Status::IterationLimit => Some(format!(
+            "not converged: the iteration limit was reached at a relative gap of {gap:.1e}; raise --max-iter, or scale the features"
+        )),
+        Status::TimeLimit => Some(format!("not converged: the time limit was reached at a relative gap of {gap:.1e}")),
+        Status::Inaccurate => Some(format!("rounding kept the relative gap at {gap:.1e}, above the tolerance")),
+        other => Some(format!("not converged: {other}, relative gap {gap:.1e}")),
+    }
+}
+
+/// One suspicious row.
+struct Suspect {
+    row: usize,
+    margin: f64,
+}
+
+impl Fitted {
+    fn labels(&self) -> Option<&Labels> {
+        self.table.labels.as_ref()
+    }
+
+    fn label(&self, row: usize) -> Option<&outlast::Class> {
+        let labels = self.labels()?;
+        labels.classes().get(*labels.codes().get(row)? as usize)
+    }
+
+    /// Rows beyond the truncation, the worst first.
+    fn worst(&self) -> Vec<Suspect> {
+        let Some(training) = &self.model.training else { return Vec::new() };
+        let rows = training.margins.iter().zip(&training.outliers).enumerate();
+        let mut worst: Vec<Suspect> =
+            rows.filter(|(_, (_, outlier))| **outlier).map(|(row, (&margin, _))| Suspect { row, margin }).collect();
+        worst.sort_by(|a, b| a.margin.total_cmp(&b.margin));
+        worst.truncate(WORST);
+        worst
+    }
+
+    fn write_outliers(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        writeln!(out, "row,line,label,margin,outlier,score")?;
+        let Some(training) = &self.model.training else { return Ok(()) };
+        for (row, score) in training.outlier_scores().into_iter().enumerate() {
+            let label = self.label(row).map(|class| csv_field(&class.to_string())).unwrap_or_default();
+            let (line, margin, outlier) = (self.table.lines[row], training.margins[row], training.outliers[row]);
+            writeln!(out, "{},{line},{label},{margin},{outlier},{score}", row + 1)?;
+        }
+        Ok(())
+    }
+
+    fn classes(&self) -> impl Iterator<Item = (&outlast::Class, usize)> {
+        self.model.classes().iter().zip(self.model.summary.class_rows.iter().copied())
+    }
+
+    fn text(&self, request: &FitArgs) -> String {
+        let summary = &self.model.summary;
+        let mut pairs = Pairs::default();
+        let size =
+            format!("{}, {}", count(summary.rows, "row", "rows"), count(self.table.cols(), "feature", "features"));
+        pairs.add("data", format!("{}: {size}", self.table.source.display()));
+        let classes: Vec<String> =
+            self.classes().map(|(class, rows)| format!("{} ({rows})", plain(&class.to_string()))).collect();
+        pairs.add("classes", classes.join(", "));
+        let loss = match summary.truncation {
+            Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),
+            None => format!("{} loss, not truncated", summary.loss),
+        };
+        pairs.add("method", format!("{loss}, {} penalty, C = {}", summary.penalty, short(summary.c)));
+        pairs.add("kernel", kernel_text(&self.model.predictor.kernel));
+        let steps = count(summary.trace.len().saturating_sub(1), "majorise-minimise step", "majorise-minimise steps");
+        let iterations = count(summary.iterations, "iteration", "iterations");
+        pairs.add(
+            "solver",
+            format!("{}: {}, {steps}, {iterations}", summary.solver, summary.status.name().replace('_', " ")),
+        );
+        pairs.add("objective", format!("{} (relative gap {:.1e})", short(summary.objective), summary.gap));
+        pairs.add("support", format!("{} of {}", self.model.support_count(), count(summary.rows, "row", "rows")));
+        if summary.truncation.is_some() {
+            pairs.add("outliers", count(summary.outliers, "row", "rows"));
+        }
+        pairs.add("time", format!("{} reading, {} fitting", seconds(self.read_seconds), seconds(self.fit_seconds)));
+        match &request.output {
+            Some(path) => pairs.add("model", path.display().to_string()),
+            None => pairs.add("model", "not saved; name a file with -o"),
+        }
+        pairs.render() + &self.worst_text()
+    }
+
+    fn worst_text(&self) -> String {
+        let worst = self.worst();
+        if worst.is_empty() {
+            return String::new();
+        }
+        let rows: Vec<Vec<String>> = worst
+            .iter()
+            .map(|suspect| {
+                let label = self.label(suspect.row).map(|class| plain(&class.to_string())).unwrap_or_default();
+                vec![
+                    label,
+                    (suspect.row + 1).to_string(),
+                    self.table.lines[suspect.row].to_string(),
+                    short(suspect.margin),
+                ]
+            })
+            .collect();
+        let title = format!("\nworst {}\n", count(worst.len(), "outlier", "outliers"));
+        title + &output::table(&["label", "row", "line", "margin"], &rows)
+    }
+
+    fn json(&self, request: &FitArgs) -> Value {
+        let summary = &self.model.summary;
+        let kernel = &self.model.predictor.kernel;
+        let worst: Vec<Value> = self
+            .worst()
+            .iter()
+            .map(|suspect| {
+                json!({
+                    "row": suspect.row + 1,
+                    "line": self.table.lines[suspect.row],
+                    "label": self.label(suspect.row).map(class_json),
+                    "margin": suspect.margin,
+                })
+            })
+            .collect();
+        json!({
+            "command": "fit",
+            "data": self.table.source.to_string_lossy(),
+            "model": request.output.as_ref().map(|path| path.to_string_lossy()),
+            "rows": summary.rows,
+            "features": self.table.cols(),
+            "classes": self.classes().map(|(class, rows)| json!({"class": class_json(class), "rows": rows})).collect::<Vec<_>>(),
+            "method": summary.method,
+            "c": summary.c,
+            "loss": summary.loss,
+            "truncation": summary.truncation,
+            "penalty": summary.penalty,
+            "kernel": kernel.name(),
+            "gamma": kernel.gamma(),
+            "solver": summary.solver,
+            "status": summary.status.name(),
+            "objective": summary.objective,
+            "gap": summary.gap,
+            "trace": summary.trace,
+            "steps": summary.trace.len().saturating_sub(1),
+            "iterations": summary.iterations,
+            "support_vectors": self.model.support_count(),
+            "outliers": summary.outliers,
+            "worst_outliers": worst,
+            "seconds": {"read": self.read_seconds, "fit": self.fit_seconds},
+        })
+    }
+}
+
+fn kernel_text(kernel: &KernelFunction) -> String {
+    let name = kernel.name();
+    match kernel {
+        KernelFunction::Rbf { gamma } => format!("{name}, gamma = {}", short(*gamma)),
+        KernelFunction::Poly { gamma, degree, coef0 } => {
+            format!("{name}, degree = {degree}, gamma = {}, coef0 = {}", short(*gamma), short(*coef0))
+        }
+        KernelFunction::Sigmoid { gamma, coef0 } => {
+            format!("{name}, gamma = {}, coef0 = {}", short(*gamma), short(*coef0))
+        }
+        _ => name.to_string(),
+    }
+}

@@ -1,0 +1,14 @@
+//! One file per command.
+
+pub mod evaluate;
+pub mod fit;
+pub mod predict;
+
+use crate::failure::Failure;
+use outlast::Labels;
+use outlast::io;
+
+/// The labels of a table that must have some.
+pub fn labels_of(table: &io::Table) -> Result<&Labels, Failure> {
+    table.labels.as_ref().ok_or_else(|| Failure::Usage(format!("{}: there are no labels", table.source.display())))
+}

@@ -1,0 +1,96 @@
+//! What the user sees and can do while work goes on: a spinner on a terminal, and Ctrl-C.
+//!
+//! While data are read or predictions computed, Ctrl-C ends the process at once: nothing has been written yet. During a fit
+//! it asks the solver to stop. While a file is being written it waits, so that no half-made file is left behind.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use outlast::{Control, Progress};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+static ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
+static PHASE: AtomicU8 = AtomicU8::new(READING);
+
+const READING: u8 = 0;
+const FITTING: u8 = 1;
+const WRITING: u8 = 2;
+
+/// Watches over one command.
+pub struct Watch {
+    spinner: ProgressBar,
+}
+
+impl Watch {
+    /// Catches Ctrl-C from here on; shows a spinner if standard error is a terminal and nobody asked for quiet.
+    pub fn start(quiet: bool) -> Watch {
+        // without the handler Ctrl-C still ends the process, only less gently
+        let _ = ctrlc::set_handler(|| {
+            let again = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
+            match PHASE.load(Ordering::SeqCst) {
+                READING => std::process::exit(130),
+                FITTING if again => std::process::exit(130),
+                _ => {}
+            }
+        });
+        let spinner = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
+            spinner.set_style(style);
+        }
+        spinner.enable_steady_tick(Duration::from_millis(120));
+        Watch { spinner }
+    }
+
+    /// Says what is going on.
+    pub fn say(&self, message: impl Into<String>) {
+        self.spinner.set_message(message.into());
+    }
+
+    /// Runs a fit under control of the user.
+    pub fn fit<T>(
+        &self,
+        time_limit: Option<Duration>,
+        work: impl FnOnce(Control) -> outlast::Result<T>,
+    ) -> outlast::Result<T> {
+        PHASE.store(FITTING, Ordering::SeqCst);
+        let show = |progress: Progress| self.show(progress);
+        let stop = || ASKED_TO_STOP.load(Ordering::SeqCst);
+        let control = Control::default().progress(&show).interrupt(&stop);
+        let outcome = work(match time_limit {
+            Some(limit) => control.time_limit(limit),
+            None => control,
+        });
+        let outcome = outcome.and_then(|value| control.check().map(|()| value));
+        PHASE.store(READING, Ordering::SeqCst);
+        outcome
+    }
+
+    /// Runs a piece of work that writes files.
+    pub fn write<T>(&self, work: impl FnOnce() -> T) -> T {
+        PHASE.store(WRITING, Ordering::SeqCst);
+        let outcome = work();
+        PHASE.store(READING, Ordering::SeqCst);
+        outcome
+    }
+
+    fn show(&self, progress: Progress) {
+        let mut message = format!("{}, step {}", progress.stage, progress.step);
+        if !progress.objective.is_nan() {
+            message += &format!(", objective {:.6e}", progress.objective);
+        }
+        if !progress.gap.is_nan() {
+            message += &format!(", gap {:.1e}", progress.gap);
+        }
+        self.spinner.set_message(message);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.spinner.finish_and_clear();
+    }
+}

@@ -1,0 +1,283 @@
+//! CSV: records of fields between delimiters, RFC 4180 quoting, with or without a header.
+//!
+//! A record without a quote sign is split where it stands; one with quotes goes through a small state machine that follows
+//! the `csv` crate (a test holds the two together). Reading our own lines keeps the line numbers exact through blank
+//! lines, CRLF and line breaks within quotes, and keeps the memory bounded when a quote never closes.
+
+use super::columns::{Columns, Expected, Plan, Role, is_target_name};
+use super::field::{is_missing, missing, number, quote};
+use super::lines::{LONGEST_LINE, Lines, trim_end};
+use super::names::Names;
+use super::source::Source;
+use super::table::{Header, ReadOptions, Table, TargetColumn};
+use crate::data::Dense;
+use crate::error::{Error, Result};
+use crate::model::Rows;
+use std::ops::Range;
+
+/// One record, its fields unquoted.
+#[derive(Debug, Clone, Default)]
+struct Record {
+    text: Vec<u8>,
+    fields: Vec<Range<usize>>,
+    /// Line where it starts.
+    line: u64,
+}
+
+impl Record {
+    fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.fields.iter().map(|range| &self.text[range.clone()])
+    }
+
+    /// Splits text without quote signs.
+    fn split_plain(&mut self, delimiter: u8) {
+        self.fields.clear();
+        let mut start = 0;
+        for (at, &byte) in self.text.iter().enumerate() {
+            if byte == delimiter {
+                self.fields.push(start..at);
+                start = at + 1;
+            }
+        }
+        self.fields.push(start..self.text.len());
+    }
+}
+
+/// Where the quoting state machine stands within a field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Start,
+    Plain,
+    Quoted,
+    /// After a quote sign within quotes: the second of a pair, or the end.
+    Closing,
+}
+
+/// Records of a text.
+struct Records<'a> {
+    lines: Lines<'a>,
+    delimiter: u8,
+    scratch: Vec<u8>,
+}
+
+impl Records<'_> {
+    /// Reads the next record. False at the end of the text.
+    fn next(&mut self, record: &mut Record) -> Result<bool> {
+        loop {
+            if !self.lines.next_line(&mut record.text)? {
+                return Ok(false);
+            }
+            if record.text.iter().any(|&byte| byte != b' ') {
+                break;
+            }
+        }
+        record.line = self.lines.line();
+        if record.text.contains(&b'"') {
+            self.split_quoted(record)?;
+        } else {
+            record.split_plain(self.delimiter);
+        }
+        Ok(true)
+    }
+
+    /// Splits text with quote signs, reading on while a quote is open.
+    fn split_quoted(&mut self, record: &mut Record) -> Result<()> {
+        let mut piece = std::mem::take(&mut record.text);
+        record.fields.clear();
+        let (mut start, mut place) = (0, Place::Start);
+        loop {
+            let content = trim_end(&piece).len();
+            for &byte in &piece[..content] {
+                place = match (place, byte) {
+                    (Place::Start, b'"') => Place::Quoted,
+                    (Place::Quoted, b'"') => Place::Closing,
+                    (Place::Closing, b'"') => {
+                        record.text.push(b'"');
+                        Place::Quoted
+                    }
+                    (Place::Quoted, _) => {
+                        record.text.push(byte);
+                        Place::Quoted
+                    }
+                    (_, byte) if byte == self.delimiter => {
+                        record.fields.push(start..record.text.len());
+                        start = record.text.len();
+                        Place::Start
+                    }
+                    _ => {
+                        record.text.push(byte);
+                        Place::Plain
+                    }
+                };
+            }
+            if place != Place::Quoted {
+                break;
+            }
+            record.text.push(b'\n');
+            self.scratch.clear();
+            if record.text.len() > LONGEST_LINE || !self.lines.append(&mut self.scratch)? {
+                return Err(self.lines.at(record.line, None, None, "a quote is opened in this row and never closed"));
+            }
+            std::mem::swap(&mut piece, &mut self.scratch);
+        }
+        record.fields.push(start..record.text.len());
+        Ok(())
+    }
+}
+
+/// Reads a CSV text.
+pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
+    let name = source.name.clone();
+    let delimiter = options.delimiter.unwrap_or_else(|| guess_delimiter(&source.prefix));
+    let mut records = Records { lines: Lines::new(source), delimiter, scratch: Vec::new() };
+    let (mut first, mut record) = (Record::default(), Record::default());
+    if !records.next(&mut first)? {
+        return Err(records.lines.whole("the file is empty"));
+    }
+    let more = records.next(&mut record)?;
+    let with_header = has_header(&first, more.then_some(&record), options);
+    let header = if with_header { Some(header_names(&first, &records.lines)?) } else { None };
+    let columns = Columns { count: first.fields.len(), header: header.as_deref() };
+    let at_first = |problem| records.lines.at(first.line, None, None, problem);
+    let plan = columns.plan(options, expected).map_err(at_first)?;
+    if with_header && !more {
+        return Err(records.lines.whole("the file has a header and no data"));
+    }
+    let mut rows = Collector::new(plan, header);
+    if !with_header {
+        rows.push(&first, &records.lines)?;
+    }
+    let mut more = more;
+    while more {
+        rows.push(&record, &records.lines)?;
+        more = records.next(&mut record)?;
+    }
+    rows.finish(name)
+}
+
+/// Rows read so far.
+struct Collector {
+    plan: Plan,
+    header: Option<Vec<String>>,
+    values: Vec<f64>,
+    names: Names,
+    weights: Vec<f64>,
+    lines: Vec<u64>,
+}
+
+impl Collector {
+    fn new(plan: Plan, header: Option<Vec<String>>) -> Self {
+        Collector { plan, header, values: Vec::new(), names: Names::default(), weights: Vec::new(), lines: Vec::new() }
+    }
+
+    fn push(&mut self, record: &Record, lines: &Lines) -> Result<()> {
+        let (found, wanted) = (record.fields.len(), self.plan.roles.len());
+        if found != wanted {
+            let problem = format!("the row has {found} fields, but the first row has {wanted}");
+            return Err(lines.at(record.line, None, None, problem));
+        }
+        let base = self.values.len();
+        self.values.resize(base + self.plan.features, 0.0);
+        for (column, (field, role)) in record.iter().zip(&self.plan.roles).enumerate() {
+            let outcome = match *role {
+                Role::Feature(position) => number(field).map(|value| self.values[base + position] = value),
+                Role::Target => label(field).map(|label| self.names.push(label)),
+                Role::Weight => weight(field).map(|value| self.weights.push(value)),
+                Role::Ignored => Ok(()),
+            };
+            if let Err(problem) = outcome {
+                let name = self.header.as_ref().map(|header| header[column].clone());
+                return Err(lines.at(record.line, Some(column as u64 + 1), name, problem));
+            }
+        }
+        self.lines.push(record.line);
+        Ok(())
+    }
+
+    fn finish(self, source: std::path::PathBuf) -> Result<Table> {
+        Ok(Table {
+            x: Rows::Dense(Dense::new(self.lines.len(), self.plan.features, self.values)?),
+            labels: self.plan.has(Role::Target).then(|| self.names.finish()),
+            weights: self.plan.has(Role::Weight).then_some(self.weights),
+            feature_names: self.plan.names,
+            lines: self.lines,
+            source,
+        })
+    }
+}
+
+fn label(field: &[u8]) -> std::result::Result<&str, String> {
+    let text = std::str::from_utf8(field).map_err(|_| format!("the label {} is not UTF-8", quote(field)))?.trim();
+    if is_missing(text.as_bytes()) { Err(missing(text.as_bytes())) } else { Ok(text) }
+}
+
+fn weight(field: &[u8]) -> std::result::Result<f64, String> {
+    match number(field)? {
+        value if value >= 0.0 => Ok(value),
+        value => Err(format!("a weight of {value} is not allowed: weights must be >= 0")),
+    }
+}
+
+fn header_names(first: &Record, lines: &Lines) -> Result<Vec<String>> {
+    let name = |(column, field): (usize, &[u8])| -> Result<String> {
+        match std::str::from_utf8(field) {
+            // a table written with its row numbers has no name over them
+            Ok(text) if text.trim().is_empty() => Ok(format!("column {}", column + 1)),
+            Ok(text) => Ok(text.trim().to_string()),
+            Err(_) => {
+                let problem = format!("the name {} is not UTF-8", quote(field));
+                Err::<_, Error>(lines.at(first.line, Some(column as u64 + 1), None, problem))
+            }
+        }
+    };
+    first.iter().enumerate().map(name).collect()
+}
+
+/// Whether the first record holds names, see [`Header::Auto`].
+fn has_header(first: &Record, second: Option<&Record>, options: &ReadOptions) -> bool {
+    match options.header {
+        Header::Yes => return true,
+        Header::No => return false,
+        Header::Auto => {}
+    }
+    let text = |field: &[u8]| std::str::from_utf8(field).map(str::trim).unwrap_or_default().to_string();
+    let asked_for = |name: &str| {
+        matches!(&options.target, TargetColumn::Given(column) if column.trim() == name)
+            || options.weight_column.as_deref() == Some(name)
+    };
+    let is_number = |field: &[u8]| number(field).is_ok();
+    if first.iter().any(|field| !is_number(field) && (is_target_name(&text(field)) || asked_for(&text(field)))) {
+        return true;
+    }
+    let wordy = |field: &[u8]| !is_number(field) && !is_missing(field.trim_ascii());
+    let none_is_a_number = !first.iter().any(is_number) && first.iter().any(wordy);
+    let numbers_below = second.is_some_and(|second| {
+        first.fields.len() == second.fields.len()
+            && first.iter().zip(second.iter()).any(|(above, below)| wordy(above) && is_number(below))
+    });
+    none_is_a_number || numbers_below
+}
+
+/// Tab, semicolon or comma: the first of them that occurs in the first line, and as often in the second.
+fn guess_delimiter(prefix: &[u8]) -> u8 {
+    let lines = prefix.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let counts: Vec<[usize; 3]> =
+        lines.take(2).map(|line| [b'\t', b';', b','].map(|byte| outside_quotes(line, byte))).collect();
+    let Some(first) = counts.first() else { return b',' };
+    let agrees = |at: &usize| first[*at] > 0 && counts.iter().all(|count| count[*at] == first[*at]);
+    let most = (0..3).rev().max_by_key(|&at| first[at]).unwrap_or(2);
+    [b'\t', b';', b','][(0..3).find(agrees).unwrap_or(most)]
+}
+
+fn outside_quotes(line: &[u8], wanted: u8) -> usize {
+    let mut quoted = false;
+    let mut count = 0;
+    for &byte in line {
+        quoted ^= byte == b'"';
+        count += usize::from(!quoted && byte == wanted);
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! One field of a text: a number, or why not.
+
+use std::borrow::Cow;
+
+/// Markers of a missing value, beside the empty field.
+const MISSING: &[&str] = &["na", "n/a", "nan", "null", "none", "?"];
+
+/// Longest piece of a file quoted in a message.
+const QUOTED: usize = 40;
+
+/// A finite number, or what is wrong with the field.
+#[inline]
+pub(super) fn number(field: &[u8]) -> Result<f64, String> {
+    match parse(field) {
+        Some(value) if value.is_finite() => Ok(value),
+        _ => slow_number(field),
+    }
+}
+
+#[inline]
+fn parse(field: &[u8]) -> Option<f64> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+#[cold]
+fn slow_number(field: &[u8]) -> Result<f64, String> {
+    let trimmed = field.trim_ascii();
+    if is_missing(trimmed) {
+        return Err(missing(trimmed));
+    }
+    match parse(trimmed) {
+        Some(value) if value.is_finite() => Ok(value),
+        Some(_) => Err(format!("{} is infinite or too large for a 64-bit number", quote(trimmed))),
+        None => Err(format!("{} is not a number", quote(trimmed))),
+    }
+}
+
+/// Whether a trimmed field stands for a value that is not there.
+pub(super) fn is_missing(trimmed: &[u8]) -> bool {
+    trimmed.is_empty() || MISSING.iter().any(|marker| trimmed.eq_ignore_ascii_case(marker.as_bytes()))
+}
+
+/// What to say of a missing value.
+pub(super) fn missing(trimmed: &[u8]) -> String {
+    let what = if trimmed.is_empty() { "empty field".to_string() } else { quote(trimmed).into_owned() };
+    format!("the value is missing ({what}); fill it in, or leave out the row or the column")
+}
+
+/// A piece of a file, fit for a message: quoted, escaped, not too long.
+pub(super) fn quote(piece: &[u8]) -> Cow<'static, str> {
+    let text = String::from_utf8_lossy(&piece[..piece.len().min(4 * QUOTED)]);
+    let short: String = text.chars().take(QUOTED).collect();
+    let dots = if short.len() < text.len() || piece.len() > 4 * QUOTED { "..." } else { "" };
+    Cow::Owned(format!("\"{}{dots}\"", short.escape_debug()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_every_spelling() {
+        for (text, value) in [("1", 1.0), (" -2.5 ", -2.5), ("+3e-2", 0.03), (".5", 0.5), ("1E3", 1000.0), ("-0", -0.0)]
+        {
+            assert_eq!(number(text.as_bytes()).unwrap().to_bits(), f64::to_bits(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        for missing in ["", "  ", "NA", "nan", "NaN", "?", "N/A", "null"] {
+            assert!(number(missing.as_bytes()).unwrap_err().contains("missing"), "{missing}");
+        }
+        for infinite in ["inf", "-Infinity", "1e999"] {
+            assert!(number(infinite.as_bytes()).unwrap_err().contains("infinite"), "{infinite}");
+        }
+        for wrong in ["abc", "1,5", "0x10", "1_000", "1 2"] {
+            assert!(number(wrong.as_bytes()).unwrap_err().contains("is not a number"), "{wrong}");
+        }
+        assert!(number(b"\xff\xfe").is_err());
+        assert!(number(&[b'x'; 100_000]).unwrap_err().len() < 100);
+    }
+}

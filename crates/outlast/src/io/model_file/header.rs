@@ -1,0 +1,277 @@
+//! The header of format version 1, and the way between it and a [`Model`].
+
+use super::container::{Arrays, Entry, Reader};
+use crate::data::{Class, Csr, Dense, Design};
+use crate::model::{Function, Model, Predictor, Rows, Summary};
+use crate::problem::KernelFunction;
+use crate::solver::Status;
+use serde::{Deserialize, Serialize};
+
+/// Everything about a model that is not a floating-point number.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    method: String,
+    loss: String,
+    penalty: String,
+    solver: String,
+    status: String,
+    rows: u64,
+    class_rows: Vec<u64>,
+    outliers: u64,
+    iterations: u64,
+    classes: Vec<Name>,
+    feature_names: Option<Vec<String>>,
+    features: u64,
+    kernel: String,
+    degree: Option<u32>,
+    function: Shape,
+    pub arrays: Vec<Entry>,
+}
+
+/// A class.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    Int(i64),
+    Text(String),
+}
+
+/// How f is held.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Shape {
+    Linear,
+    Dense,
+    Sparse,
+    Precomputed,
+}
+
+type Outcome<T> = Result<T, String>;
+
+/// Header and arrays of a model, which must be [`valid`](check).
+pub(super) fn pack(model: &Model) -> (Header, Arrays) {
+    let (predictor, summary) = (&model.predictor, &model.summary);
+    let mut arrays = Arrays::default();
+    for (name, value) in [
+        ("c", Some(summary.c)),
+        ("truncation", summary.truncation),
+        ("objective", Some(summary.objective)),
+        ("gap", Some(summary.gap)),
+        ("intercept", Some(predictor.intercept)),
+        ("gamma", predictor.kernel.gamma()),
+        ("coef0", coef0(&predictor.kernel)),
+    ] {
+        if let Some(value) = value {
+            arrays.f64(name, &[1], &[value]);
+        }
+    }
+    arrays.f64("trace", &[summary.trace.len()], &summary.trace);
+    arrays.u32("support", &[predictor.support.len()], &predictor.support);
+    arrays.f64("coefficients", &[predictor.coefficients.len()], &predictor.coefficients);
+    let function = pack_function(&predictor.function, &mut arrays);
+    let header = Header {
+        method: summary.method.clone(),
+        loss: summary.loss.clone(),
+        penalty: summary.penalty.clone(),
+        solver: summary.solver.clone(),
+        status: summary.status.name().to_string(),
+        rows: summary.rows as u64,
+        class_rows: summary.class_rows.iter().map(|&rows| rows as u64).collect(),
+        outliers: summary.outliers as u64,
+        iterations: summary.iterations as u64,
+        classes: predictor.classes.iter().map(Name::from).collect(),
+        feature_names: predictor.feature_names.clone(),
+        features: predictor.features as u64,
+        kernel: predictor.kernel.name().to_string(),
+        degree: match predictor.kernel {
+            KernelFunction::Poly { degree, .. } => Some(degree),
+            _ => None,
+        },
+        function,
+        arrays: arrays.entries.clone(),
+    };
+    (header, arrays)
+}
+
+fn pack_function(function: &Function, arrays: &mut Arrays) -> Shape {
+    match function {
+        Function::Linear { weights } => {
+            arrays.f64("weights", &[weights.len()], weights);
+            Shape::Linear
+        }
+        Function::Kernel { rows: Rows::Dense(rows) } => {
+            arrays.f64("rows", &[rows.rows(), rows.cols()], rows.values());
+            Shape::Dense
+        }
+        Function::Kernel { rows: Rows::Sparse(rows) } => {
+            arrays.u64("row_starts", &[rows.rows() + 1], rows.starts().iter().map(|&start| start as u64));
+            arrays.u32("row_columns", &[rows.stored()], rows.columns());
+            arrays.f64("row_values", &[rows.stored()], rows.values());
+            Shape::Sparse
+        }
+        Function::Precomputed => Shape::Precomputed,
+    }
+}
+
+/// The model of a header and its arrays, every invariant checked.
+pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
+    let features = size("features", header.features)?;
+    let kernel = unpack_kernel(&header, reader)?;
+    let status = Status::from_name(&header.status).ok_or(format!("status {:?} is unknown", header.status))?;
+    let function = unpack_function(header.function, features, reader)?;
+    let model = Model {
+        predictor: Predictor {
+            classes: header.classes.into_iter().map(Class::from).collect(),
+            feature_names: header.feature_names,
+            features,
+            kernel,
+            support: reader.u32("support")?,
+            coefficients: reader.f64("coefficients")?.0,
+            function,
+            intercept: reader.scalar("intercept")?,
+        },
+        summary: Summary {
+            method: header.method,
+            c: reader.scalar("c")?,
+            loss: header.loss,
+            truncation: if reader.has("truncation") { Some(reader.scalar("truncation")?) } else { None },
+            penalty: header.penalty,
+            solver: header.solver,
+            rows: size("rows", header.rows)?,
+            class_rows: header.class_rows.iter().map(|&rows| size("class_rows", rows)).collect::<Outcome<_>>()?,
+            outliers: size("outliers", header.outliers)?,
+            objective: reader.scalar("objective")?,
+            trace: reader.f64("trace")?.0,
+            gap: reader.scalar("gap")?,
+            iterations: size("iterations", header.iterations)?,
+            status,
+        },
+        training: None,
+    };
+    check(&model)?;
+    Ok(model)
+}
+
+fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {
+    let gamma = || reader.scalar("gamma");
+    let coef0 = || reader.scalar("coef0");
+    Ok(match header.kernel.as_str() {
+        "linear" => KernelFunction::Linear,
+        "rbf" => KernelFunction::Rbf { gamma: gamma()? },
+        "poly" => {
+            let degree = header.degree.ok_or("the degree is missing")?;
+            KernelFunction::Poly { gamma: gamma()?, degree, coef0: coef0()? }
+        }
+        "sigmoid" => KernelFunction::Sigmoid { gamma: gamma()?, coef0: coef0()? },
+        "precomputed" => KernelFunction::Precomputed,
+        other => return Err(format!("kernel {other:?} is unknown")),
+    })
+}
+
+fn unpack_function(shape: Shape, features: usize, reader: &Reader) -> Outcome<Function> {
+    let rows = match shape {
+        Shape::Linear => return Ok(Function::Linear { weights: reader.f64("weights")?.0 }),
+        Shape::Precomputed => return Ok(Function::Precomputed),
+        Shape::Dense => {
+            let (values, shape) = reader.f64("rows")?;
+            let [rows, cols] = *shape else { return Err("rows is not a matrix".to_string()) };
+            Rows::Dense(Dense::new(size("rows", rows)?, size("rows", cols)?, values).map_err(|e| e.to_string())?)
+        }
+        Shape::Sparse => {
+            let starts = reader.u64("row_starts")?;
+            let starts: Vec<usize> =
+                starts.into_iter().map(|start| size("row_starts", start)).collect::<Outcome<_>>()?;
+            let rows = starts.len().checked_sub(1).ok_or("row_starts is empty")?;
+            let (columns, values) = (reader.u32("row_columns")?, reader.f64("row_values")?.0);
+            Rows::Sparse(Csr::new(rows, features, starts, columns, values).map_err(|e| e.to_string())?)
+        }
+    };
+    Ok(Function::Kernel { rows })
+}
+
+fn size(name: &str, value: u64) -> Outcome<usize> {
+    usize::try_from(value).map_err(|_| format!("{name} = {value} is too large for this machine"))
+}
+
+fn coef0(kernel: &KernelFunction) -> Option<f64> {
+    match *kernel {
+        KernelFunction::Poly { coef0, .. } | KernelFunction::Sigmoid { coef0, .. } => Some(coef0),
+        _ => None,
+    }
+}
+
+/// Whether a model is one that can predict: the same test before writing and after reading.
+pub(super) fn check(model: &Model) -> Outcome<()> {
+    let (predictor, summary) = (&model.predictor, &model.summary);
+    let require = |holds: bool, problem: &str| if holds { Ok(()) } else { Err(problem.to_string()) };
+    check_kernel(&predictor.kernel)?;
+    require(predictor.classes.len() == 2, "there must be two classes")?;
+    require(predictor.classes.is_sorted_by(|a, b| a < b), "the classes must be sorted and distinct")?;
+    require(summary.class_rows.len() == predictor.classes.len(), "class_rows must have one number per class")?;
+    require(
+        predictor.feature_names.as_ref().is_none_or(|names| names.len() == predictor.features),
+        "there must be as many feature names as features",
+    )?;
+    let (support, coefficients) = (&predictor.support, &predictor.coefficients);
+    require(support.len() == coefficients.len(), "there must be as many coefficients as support vectors")?;
+    require(support.is_sorted_by(|a, b| a < b), "the support vectors must ascend")?;
+    require(support.last().is_none_or(|&last| (last as usize) < summary.rows), "a support vector is no training row")?;
+    require(coefficients.iter().all(|value| value.is_finite()), "every coefficient must be finite")?;
+    require(predictor.intercept.is_finite(), "the intercept must be finite")?;
+    match &predictor.function {
+        Function::Linear { weights } => {
+            require(matches!(predictor.kernel, KernelFunction::Linear), "weights need the linear kernel")?;
+            require(weights.len() == predictor.features, "there must be as many weights as features")?;
+            require(weights.iter().all(|value| value.is_finite()), "every weight must be finite")
+        }
+        Function::Kernel { rows } => {
+            require(!matches!(predictor.kernel, KernelFunction::Precomputed), "a precomputed kernel keeps no rows")?;
+            let rows = rows.as_design();
+            require(rows.rows() == support.len(), "there must be one row per support vector")?;
+            require(rows.cols() == predictor.features, "the support vectors must have as many columns as features")?;
+            rows.check_finite().map_err(|error| error.to_string())
+        }
+        Function::Precomputed => {
+            require(matches!(predictor.kernel, KernelFunction::Precomputed), "the kernel must be precomputed")?;
+            let inside = support.last().is_none_or(|&last| (last as usize) < predictor.features);
+            require(inside, "a support vector is no column of the kernel matrix")
+        }
+    }
+}
+
+fn check_kernel(kernel: &KernelFunction) -> Outcome<()> {
+    if let KernelFunction::Custom(custom) = kernel {
+        return Err(format!("the kernel {:?} is a function of the caller's, which a file can't hold", custom.name()));
+    }
+    if let KernelFunction::Poly { degree, .. } = kernel
+        && !(1..=64).contains(degree)
+    {
+        return Err(format!("degree = {degree} is not from 1 to 64"));
+    }
+    if kernel.gamma().is_some_and(|gamma| !(gamma.is_finite() && gamma > 0.0)) {
+        return Err("gamma must be finite and > 0".to_string());
+    }
+    if coef0(kernel).is_some_and(|coef0| !coef0.is_finite()) {
+        return Err("coef0 must be finite".to_string());
+    }
+    Ok(())
+}
+
+impl From<&Class> for Name {
+    fn from(class: &Class) -> Self {
+        match class {
+            Class::Int(value) => Name::Int(*value),
+            Class::Text(text) => Name::Text(text.clone()),
+        }
+    }
+}
+
+impl From<Name> for Class {
+    fn from(name: Name) -> Self {
+        match name {
+            Name::Int(value) => Class::Int(value),
+            Name::Text(text) => Class::Text(text),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Model files: [`container`] is the outer form, [`header`] what is in it.
+//!
+//! What a fit says about its training rows ([`Training`](crate::model::Training)) is not stored; everything else comes back
+//! bit for bit. A file is data only: reading one runs nothing and trusts nothing.
+
+mod container;
+mod header;
+
+use super::atomic::write_atomically;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use container::{MAGIC, PREAMBLE, Reader};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The format written, and the newest one read.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Writes a model file, atomically.
+///
+/// ```
+/// use outlast::io::{load_model, save_model};
+/// # use outlast::{model::{Function, Predictor, Summary}, KernelFunction, Model, Status};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("model.outlast");
+/// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
+/// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
+/// #     function: Function::Linear { weights: vec![0.1] }, intercept: 0.2 };
+/// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
+/// #     penalty: "l2".into(), solver: "newton".into(), rows: 2, class_rows: vec![1, 1], outliers: 0, objective: 1.0,
+/// #     trace: vec![1.0], gap: 0.0, iterations: 1, status: Status::Converged };
+/// # let model = Model { predictor, summary, training: None };
+/// save_model(&model, &path)?;
+/// assert_eq!(load_model(&path)?, model);
+/// # Ok::<(), outlast::Error>(())
+/// ```
+pub fn save_model(model: &Model, path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let bytes = pack(model).map_err(|problem| refuse(path, format!("the model can't be saved: {problem}")))?;
+    write_atomically(path, |out| out.write_all(&bytes))
+}
+
+/// Reads a model file.
+pub fn load_model(path: impl AsRef<Path>) -> Result<Model> {
+    let path = path.as_ref();
+    let failed = |error| Error::io(path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(refuse(path, "is a folder, not a model file".to_string()));
+    }
+    // a look at the beginning first: whatever is not a model is refused before it is read
+    let mut bytes = Vec::new();
+    file.by_ref().take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.starts_with(MAGIC) {
+        file.read_to_end(&mut bytes).map_err(failed)?;
+    }
+    unpack(&bytes).map_err(|problem| refuse(path, problem))
+}
+
+/// The bytes of a model file.
+pub fn model_to_bytes(model: &Model) -> Result<Vec<u8>> {
+    pack(model).map_err(|problem| refuse(Path::new("model"), format!("the model can't be saved: {problem}")))
+}
+
+/// The model in the bytes of a model file.
+pub fn model_from_bytes(bytes: &[u8]) -> Result<Model> {
+    unpack(bytes).map_err(|problem| refuse(Path::new("model"), problem))
+}
+
+fn refuse(file: &Path, problem: String) -> Error {
+    Error::ModelFile { file: file.to_path_buf(), problem }
+}
+
+fn pack(model: &Model) -> std::result::Result<Vec<u8>, String> {
+    header::check(model)?;
+    let (header, arrays) = header::pack(model);
+    let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+    Ok(arrays.seal(FORMAT_VERSION, &header))
+}
+
+fn unpack(bytes: &[u8]) -> std::result::Result<Model, String> {
+    let opened = container::open(bytes, FORMAT_VERSION)?;
+    let damaged = |problem: String| format!("the model file is damaged: {problem}");
+    let mut header: header::Header = serde_json::from_slice(opened.header)
+        .map_err(|error| damaged(format!("its header is unreadable ({error})")))?;
+    let entries = std::mem::take(&mut header.arrays);
+    header::unpack(header, &Reader { entries: &entries, opened: &opened }).map_err(damaged)
+}
+
+#[cfg(test)]
+mod tests;
