@@ -1,0 +1,71 @@
+"""Two-class data sets shared by the tests, and the objective written down once more in numpy."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+    make_moons,
+)
+from sklearn.preprocessing import StandardScaler
+
+
+def _two(bunch, first, second):
+    keep = np.isin(bunch.target, [first, second])
+    return bunch.data[keep], (bunch.target[keep] == second).astype(int)
+
+
+def _standard(X, y):
+    return StandardScaler().fit_transform(X), y
+
+
+def _sparse():
+    rng = np.random.default_rng(0)
+    X = sparse.random(300, 40, density=0.1, random_state=0, format="csr")
+    y = (X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(300) > 0).astype(int)
+    return X, y
+
+
+SETS = {
+    "breast_cancer": lambda: _standard(*load_breast_cancer(return_X_y=True)),
+    "iris": lambda: _two(load_iris(), 1, 2),
+    "digits_3_8": lambda: _standard(*_two(load_digits(), 3, 8)),
+    "wine": lambda: _standard(*_two(load_wine(), 0, 1)),
+    "classification": lambda: make_classification(300, 10, flip_y=0.1, random_state=1),
+    "moons": lambda: make_moons(250, noise=0.35, random_state=2),
+    "sparse": _sparse,
+}
+
+
+def signs(model, y):
+    """-1 and +1 by the order of classes_."""
+    return np.where(y == model.classes_[1], 1.0, -1.0)
+
+
+def caps(model, y, weight=None):
+    """C times the sample weight."""
+    return model.C * (np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float))
+
+
+def expansion(model):
+    """The coefficients of the support vectors; SVC keeps them sparse when X is."""
+    beta = model.dual_coef_
+    return np.ravel(beta.toarray() if sparse.issparse(beta) else beta)
+
+
+def half_norm(model, X):
+    """1/2 |f|^2 by f's values on its own support vectors: 1/2 sum_j beta_j (f(x_j) - b)."""
+    values = model.decision_function(X)[model.support_] - model.intercept_[0]
+    return 0.5 * float(expansion(model) @ values)
+
+
+def objective(model, X, y, truncation, weight=None):
+    """1/2 |f|^2 + C sum w min([1 - y f]_+, 1 - s), from decision_function alone."""
+    loss = np.maximum(0.0, 1.0 - signs(model, y) * model.decision_function(X))
+    if truncation is not None:
+        loss = np.minimum(loss, 1.0 - truncation)
+    norm = 0.5 * float((model.coef_**2).sum()) if model.kernel == "linear" else half_norm(model, X)
+    return norm + float(caps(model, y, weight) @ loss)
