@@ -10,6 +10,7 @@ from sklearn.datasets import (
     make_classification,
     make_moons,
 )
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import StandardScaler
 
 
@@ -56,16 +57,33 @@ def expansion(model):
     return np.ravel(beta.toarray() if sparse.issparse(beta) else beta)
 
 
-def half_norm(model, X):
-    """1/2 |f|^2 by f's values on its own support vectors: 1/2 sum_j beta_j (f(x_j) - b)."""
-    values = model.decision_function(X)[model.support_] - model.intercept_[0]
-    return 0.5 * float(expansion(model) @ values)
+def kernel_values(model, X):
+    """The n x n kernel values in double precision, by scikit-learn."""
+    if callable(model.kernel):
+        return np.asarray(model.kernel(X, X))
+    if model.kernel == "precomputed":
+        return np.asarray(X)
+    dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    gamma = {"scale": 1 / (X.shape[1] * dense.var()), "auto": 1 / X.shape[1]}.get(model.gamma, model.gamma)
+    parameters = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
+    return pairwise_kernels(dense, metric=model.kernel, filter_params=True, **parameters)
+
+
+def parts(model, X):
+    """1/2 |f|^2 and f on the rows of X, both from the coefficients alone: beta'K beta / 2 and K beta + b."""
+    beta = np.zeros(X.shape[0])
+    beta[model.support_] = expansion(model)
+    values = kernel_values(model, X) @ beta
+    return 0.5 * float(beta @ values), values + np.ravel(model.intercept_)[0]
 
 
 def objective(model, X, y, truncation, weight=None):
-    """1/2 |f|^2 + C sum w min([1 - y f]_+, 1 - s), from decision_function alone."""
-    loss = np.maximum(0.0, 1.0 - signs(model, y) * model.decision_function(X))
+    """1/2 |f|^2 + C sum w min([1 - y f]_+, 1 - s) of the function that predicts."""
+    if model.kernel == "linear":
+        norm, decision = 0.5 * float((model.coef_**2).sum()), np.ravel(X @ model.coef_[0]) + model.intercept_[0]
+    else:
+        norm, decision = parts(model, X)
+    loss = np.maximum(0.0, 1.0 - signs(model, y) * decision)
     if truncation is not None:
         loss = np.minimum(loss, 1.0 - truncation)
-    norm = 0.5 * float((model.coef_**2).sum()) if model.kernel == "linear" else half_norm(model, X)
     return norm + float(caps(model, y, weight) @ loss)

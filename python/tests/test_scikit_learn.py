@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from outlast import TruncatedSVC
 
 
-@parametrize_with_checks([TruncatedSVC(), TruncatedSVC(kernel="linear"), TruncatedSVC(truncation=None)])
+@parametrize_with_checks([TruncatedSVC(), TruncatedSVC(kernel="linear"), TruncatedSVC(truncation=None, tol=1e-10)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
