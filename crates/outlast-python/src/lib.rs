@@ -1,1 +1,24 @@
+//! The private extension module `outlast._core`: numpy arrays in, a fitted model out.
+//!
+//! ```text
+//! numpy -> matrix (borrowed, no copy) -> gate (GIL released, Ctrl-C let through) -> outlast -> Fitted
+//! ```
+//!
+//! Whatever scikit-learn users expect of an estimator is in Python; here is only what needs the core.
 
+mod errors;
+mod fit;
+mod fitted;
+mod gate;
+mod matrix;
+mod storage;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::fit::fit;
+    #[pymodule_export]
+    use crate::fitted::Fitted;
+}

@@ -1,0 +1,84 @@
+"""Results and how they are printed."""
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+
+@dataclass
+class Result:
+    """One row of the table."""
+
+    name: str
+    peer: str
+    ours: float
+    theirs: float
+    must: float | None = None
+    want: float | None = None
+    value: float | None = None
+    gap: float | None = None
+    unit: str = "s"
+    note: str = ""
+    series: str = ""
+    size: int = 0
+
+    @property
+    def ratio(self):
+        return self.ours / self.theirs if self.theirs else float("nan")
+
+    @property
+    def verdict(self):
+        if self.must is None:
+            return ""
+        if self.want is not None and self.ratio <= self.want:
+            return "want"
+        return "must" if self.ratio <= self.must else "MISSED"
+
+
+def _number(value, digits=3):
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def _time(value):
+    return f"{value:.4f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def table(results):
+    head = ("work", "peer", "ours", "peer's", "unit", "ratio", "must", "want", "reached", "value", "gap", "note")
+    lines = [head]
+    for row in results:
+        lines.append((
+            row.name, row.peer, _time(row.ours), _time(row.theirs), row.unit, f"{row.ratio:.3f}", _number(row.must),
+            _number(row.want), row.verdict, _number(row.value, 6), "" if row.gap is None else f"{row.gap:.0e}", row.note,
+        ))
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    left = {0, 1, 4, 8, 11}
+    text = []
+    for line in lines:
+        cells = (cell.ljust(width) if column in left else cell.rjust(width)
+                 for column, (cell, width) in enumerate(zip(line, widths, strict=True)))
+        text.append("  ".join(cells).rstrip())
+    text.insert(1, "-" * max(map(len, text)))
+    return "\n".join(text)
+
+
+def growth(results):
+    """How the time grows when n doubles, for each series of sizes."""
+    lines = []
+    for series in dict.fromkeys(row.series for row in results if row.series):
+        sizes = sorted((row for row in results if row.series == series), key=lambda row: row.size)
+        for small, large in zip(sizes, sizes[1:]):
+            ours, theirs = large.ours / small.ours, large.theirs / small.theirs
+            lines.append(f"  {series}: n {small.size} -> {large.size}: ours x {ours:.2f}, {large.peer} x {theirs:.2f}")
+    return "\n".join(["", "growth of the time with n:", *lines]) if lines else ""
+
+
+def machine():
+    packages = {}
+    for name in ("outlast", "numpy", "scikit-learn", "scikit-learn-intelex", "rehline"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "packages": packages}

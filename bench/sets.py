@@ -1,0 +1,47 @@
+"""The data of the benchmark: synthetic ones made here, real ones read from a folder."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file, make_classification
+
+FILES = {
+    "ijcnn1": "ijcnn1.libsvm.gz",
+    "a9a": "a9a_train.libsvm.gz",
+    "mnist": "mnist_train.csv.gz",
+    "covtype": "covtype.csv.gz",
+}
+
+
+@lru_cache(maxsize=1)
+def synthetic(rows, columns):
+    """make_classification with a tenth of the labels drawn anew."""
+    return make_classification(rows, columns, flip_y=0.1, random_state=0)
+
+
+def missing(name, folder):
+    """Why a real data set can't be read, or None."""
+    if folder is None:
+        return "needs --data DIR"
+    path = Path(folder) / FILES[name]
+    return None if path.is_file() else f"{path} is not there"
+
+
+def real(name, folder):
+    """X and y in {0, 1} of a real data set."""
+    path = str(Path(folder) / FILES[name])
+    if name in ("ijcnn1", "a9a"):
+        X, y = load_svmlight_file(path)
+        return X, (y > 0).astype(int)
+    import pandas
+
+    rows = 10_000 if name == "mnist" else None
+    table = pandas.read_csv(path, nrows=rows, dtype=np.float64).to_numpy()
+    X, label = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(int)
+    if name == "mnist":
+        return X / 255.0, label % 2
+    spread = X.std(axis=0)
+    X -= X.mean(axis=0)
+    X /= np.where(spread > 0, spread, 1.0)
+    return X, (label == 2).astype(int)

@@ -1,0 +1,126 @@
+//! The fit: Python's parameters into the core's, then through the gate.
+
+use crate::errors::to_python;
+use crate::fitted::Fitted;
+use crate::gate;
+use crate::matrix::Matrix;
+use numpy::PyReadonlyArray1;
+use outlast::{Class, ClassWeight, Error, FitRequest, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation};
+use pyo3::prelude::*;
+
+/// A number, or the name of a rule that finds one.
+#[derive(FromPyObject)]
+pub enum NumberOrName {
+    Number(f64),
+    Name(String),
+}
+
+/// A class as a model file keeps it.
+#[derive(FromPyObject, IntoPyObject)]
+pub enum ClassName {
+    Int(i64),
+    Text(String),
+}
+
+impl From<ClassName> for Class {
+    fn from(name: ClassName) -> Class {
+        match name {
+            ClassName::Int(value) => Class::Int(value),
+            ClassName::Text(value) => Class::Text(value),
+        }
+    }
+}
+
+impl From<&Class> for ClassName {
+    fn from(class: &Class) -> ClassName {
+        match class {
+            Class::Int(value) => ClassName::Int(*value),
+            Class::Text(value) => ClassName::Text(value.clone()),
+        }
+    }
+}
+
+fn truncation(value: Option<NumberOrName>) -> outlast::Result<Truncation> {
+    match value {
+        None => Ok(Truncation::Off),
+        Some(NumberOrName::Number(at)) => Ok(Truncation::At(at)),
+        Some(NumberOrName::Name(name)) if name == "auto" => Ok(Truncation::Auto),
+        Some(NumberOrName::Name(name)) => {
+            Err(Error::parameter("truncation", format!("{name:?}"), "a finite number <= 0, \"auto\" or None"))
+        }
+    }
+}
+
+fn gamma(value: NumberOrName) -> outlast::Result<Gamma> {
+    match value {
+        NumberOrName::Number(value) => Ok(Gamma::Value(value)),
+        NumberOrName::Name(name) => Gamma::from_name(&name),
+    }
+}
+
+/// Fits a truncated-loss SVM.
+///
+/// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
+/// positions in `classes`. `class_weight` has one factor per class; `threads=None` means all cores. `progress` is called
+/// as progress(stage, step, objective, gap); what it raises ends the fit.
+#[pyfunction]
+#[pyo3(signature = (x, codes, classes, *, c, truncation, loss, penalty, kernel, gamma, degree, coef0, class_weight,
+    fit_intercept, tol, max_iter, cache_size, threads, random_state, solver, sample_weight=None, feature_names=None,
+    start=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "every one is a named parameter of the estimator")]
+pub fn fit(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    codes: PyReadonlyArray1<'_, u32>,
+    classes: Vec<ClassName>,
+    c: f64,
+    truncation: Option<NumberOrName>,
+    loss: &str,
+    penalty: &str,
+    kernel: &str,
+    gamma: NumberOrName,
+    degree: u32,
+    coef0: f64,
+    class_weight: Option<Vec<f64>>,
+    fit_intercept: bool,
+    tol: f64,
+    max_iter: usize,
+    cache_size: f64,
+    threads: Option<usize>,
+    random_state: u64,
+    solver: String,
+    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    feature_names: Option<Vec<String>>,
+    start: Option<Py<Fitted>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Fitted> {
+    let parameters = || {
+        Ok(Truncated {
+            c,
+            truncation: self::truncation(truncation)?,
+            loss: Loss::from_name(loss)?,
+            penalty: Penalty::from_name(penalty)?,
+            kernel: Kernel::from_name(kernel, self::gamma(gamma)?, degree, coef0)?,
+            class_weight: class_weight.map_or(ClassWeight::Equal, ClassWeight::Given),
+            fit_intercept,
+            tol,
+            max_iter,
+            cache_size,
+            threads,
+            random_state,
+            solver,
+        })
+    };
+    let parameters: Truncated = parameters().map_err(to_python)?;
+    let classes = classes.into_iter().map(Class::from).collect();
+    let labels = Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)?;
+    let design = x.design()?;
+    let sample_weight = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let start = start.as_ref().map(|start| &start.get().model);
+    let feature_names = feature_names.as_deref();
+    let model = gate::run(py, progress, move |control| {
+        let request = FitRequest { sample_weight, feature_names, start, control };
+        parameters.fit_with(&*design, &labels, &request)
+    })?;
+    Ok(Fitted { model })
+}

@@ -1,0 +1,244 @@
+//! A fitted model as Python sees it.
+
+use crate::errors::to_python;
+use crate::fit::ClassName;
+use crate::matrix::Matrix;
+use crate::storage;
+use numpy::{PyArray1, PyReadonlyArray1};
+use outlast::Model;
+use outlast::model::Training;
+use outlast::problem::KernelFunction;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+
+/// A fitted model: what predicts, how it was made, and, until it is stored in a file, what the fit says about each
+/// training row.
+#[pyclass(frozen, module = "outlast._core")]
+pub struct Fitted {
+    pub model: Model,
+}
+
+/// The arguments of `from_bytes`.
+type State<'py> = (
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyArray1<f64>>>,
+    Option<Bound<'py, PyArray1<bool>>>,
+    Option<Bound<'py, PyArray1<f64>>>,
+);
+
+#[pymethods]
+impl Fitted {
+    /// f(x) + b of each row.
+    fn decision_function<'py>(&self, py: Python<'py>, x: Matrix<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let design = x.design()?;
+        let values = py.detach(move || self.model.decision_function(&*design)).map_err(to_python)?;
+        Ok(PyArray1::from_vec(py, values))
+    }
+
+    /// The class of each row, as a position in `classes`.
+    fn predict_codes<'py>(&self, py: Python<'py>, x: Matrix<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let design = x.design()?;
+        let codes = py.detach(move || self.model.predict_codes(&*design)).map_err(to_python)?;
+        Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The classes, as the model file names them.
+    #[getter]
+    fn classes(&self) -> Vec<ClassName> {
+        self.model.classes().iter().map(ClassName::from).collect()
+    }
+
+    /// Names of the columns, where the data had any.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.model.predictor.feature_names.clone()
+    }
+
+    /// Columns expected of X.
+    #[getter]
+    fn features(&self) -> usize {
+        self.model.predictor.features
+    }
+
+    /// Weight of the loss.
+    #[getter]
+    fn c(&self) -> f64 {
+        self.model.summary.c
+    }
+
+    /// Base loss.
+    #[getter]
+    fn loss(&self) -> &str {
+        &self.model.summary.loss
+    }
+
+    /// Where the loss is cut off; None for no truncation.
+    #[getter]
+    fn truncation(&self) -> Option<f64> {
+        self.model.summary.truncation
+    }
+
+    /// Penalty.
+    #[getter]
+    fn penalty(&self) -> &str {
+        &self.model.summary.penalty
+    }
+
+    /// Name of the kernel.
+    #[getter]
+    fn kernel(&self) -> &str {
+        self.model.predictor.kernel.name()
+    }
+
+    /// gamma, where the kernel has one.
+    #[getter]
+    fn gamma(&self) -> Option<f64> {
+        self.model.predictor.kernel.gamma()
+    }
+
+    /// The power of a polynomial kernel.
+    #[getter]
+    fn degree(&self) -> Option<u32> {
+        match self.model.predictor.kernel {
+            KernelFunction::Poly { degree, .. } => Some(degree),
+            _ => None,
+        }
+    }
+
+    /// The constant of a polynomial or sigmoid kernel.
+    #[getter]
+    fn coef0(&self) -> Option<f64> {
+        match self.model.predictor.kernel {
+            KernelFunction::Poly { coef0, .. } | KernelFunction::Sigmoid { coef0, .. } => Some(coef0),
+            _ => None,
+        }
+    }
+
+    /// w of a linear model.
+    #[getter]
+    fn coef<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.model.predictor.weights().map(|weights| PyArray1::from_slice(py, weights))
+    }
+
+    /// b
+    #[getter]
+    fn intercept(&self) -> f64 {
+        self.model.predictor.intercept
+    }
+
+    /// Positions of the support vectors among the training rows, ascending.
+    #[getter]
+    fn support<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, &self.model.predictor.support)
+    }
+
+    /// The support vectors' coefficients.
+    #[getter]
+    fn dual_coef<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.model.predictor.coefficients)
+    }
+
+    /// The full objective.
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.model.summary.objective
+    }
+
+    /// The objective after each majorise-minimise step.
+    #[getter]
+    fn trace<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.model.summary.trace)
+    }
+
+    /// Relative duality gap of the last convex problem.
+    #[getter]
+    fn gap(&self) -> f64 {
+        self.model.summary.gap
+    }
+
+    /// Iterations of the solver, all convex problems together.
+    #[getter]
+    fn iterations(&self) -> usize {
+        self.model.summary.iterations
+    }
+
+    /// How the fit ended.
+    #[getter]
+    fn status(&self) -> &str {
+        self.model.summary.status.name()
+    }
+
+    /// Which solver was taken.
+    #[getter]
+    fn solver(&self) -> &str {
+        &self.model.summary.solver
+    }
+
+    /// Rows of the training data.
+    #[getter]
+    fn rows(&self) -> usize {
+        self.model.summary.rows
+    }
+
+    /// y f(x) of each training row; None for a model that was loaded from a file.
+    #[getter]
+    fn margins<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.margins))
+    }
+
+    /// Which training rows lie beyond the truncation; None for a model that was loaded from a file.
+    #[getter]
+    fn outliers<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<bool>>> {
+        self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.outliers))
+    }
+
+    /// One number per training row, larger = more suspect; None for a model that was loaded from a file.
+    #[getter]
+    fn outlier_scores<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.model.training.as_ref().map(|training| PyArray1::from_vec(py, training.outlier_scores()))
+    }
+
+    /// Writes the model file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| storage::save(&self.model, &path))
+    }
+
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Fitted> {
+        Ok(Fitted { model: py.detach(|| storage::load(&path))? })
+    }
+
+    /// The model file's content.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &storage::to_bytes(&self.model)?))
+    }
+
+    /// The inverse of `to_bytes`; what the fit says about the training rows can be added.
+    #[staticmethod]
+    #[pyo3(signature = (data, margins=None, outliers=None, expansion=None))]
+    fn from_bytes(
+        data: &[u8],
+        margins: Option<PyReadonlyArray1<'_, f64>>,
+        outliers: Option<PyReadonlyArray1<'_, bool>>,
+        expansion: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Fitted> {
+        let mut model = storage::from_bytes(data)?;
+        if let (Some(margins), Some(outliers), Some(expansion)) = (margins, outliers, expansion) {
+            model.training = Some(Training {
+                margins: margins.as_slice()?.to_vec(),
+                outliers: outliers.as_slice()?.to_vec(),
+                expansion: expansion.as_slice()?.to_vec(),
+            });
+        }
+        Ok(Fitted { model })
+    }
+
+    /// Pickling: the model file's content, and beside it what model files leave out.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
+        let rebuild = py.get_type::<Fitted>().getattr("from_bytes")?;
+        let expansion = self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.expansion));
+        Ok((rebuild, (self.to_bytes(py)?, self.margins(py), self.outliers(py), expansion)))
+    }
+}

@@ -1,0 +1,84 @@
+//! The one gate through which long work runs: GIL released, Ctrl-C let through, progress brought back.
+//!
+//! The work runs on a thread of its own. The calling thread sleeps, and every [`PAUSE`] takes the GIL for a moment to let
+//! Python run its signal handlers, which it does on the main thread only: a solver that asked from one of its worker
+//! threads would never hear of Ctrl-C. Whatever a handler or the progress callback raises stops the work and is passed on.
+
+use crate::errors::to_python;
+use outlast::{Control, Progress};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Longest time between two looks at Python's signals.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Stack of the working thread.
+const STACK: usize = 16 << 20;
+
+/// Runs `work` without the GIL. `progress` is called as `progress(stage, step, objective, gap)` on the calling thread.
+pub fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
+) -> PyResult<T> {
+    py.detach(|| supervise(progress, work))
+}
+
+fn supervise<T: Send>(
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let (sender, receiver) = channel();
+    let wanted = progress.is_some();
+    let working = || {
+        // dropping the sender is how the calling thread learns that the work has ended
+        let sender = sender;
+        let tell = |progress: Progress| {
+            // the receiver lives until the sender is gone, so sending can't fail
+            let _ = sender.send(progress);
+        };
+        let interrupted = || stop.load(Ordering::Relaxed);
+        let control = Control::default().interrupt(&interrupted);
+        work(if wanted { control.progress(&tell) } else { control })
+    };
+    std::thread::scope(|scope| {
+        let worker =
+            std::thread::Builder::new().name("outlast".into()).stack_size(STACK).spawn_scoped(scope, working)?;
+        let mut failure = None;
+        let mut looked = Instant::now();
+        loop {
+            let message = match receiver.recv_timeout(PAUSE.saturating_sub(looked.elapsed())) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if failure.is_some() {
+                looked = Instant::now();
+                continue;
+            }
+            let look = message.is_none() || looked.elapsed() >= PAUSE;
+            failure = Python::attach(|py| pass_on(py, progress.as_ref(), message, look)).err();
+            if look {
+                looked = Instant::now();
+            }
+            if failure.is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let outcome = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match failure {
+            Some(failure) => Err(failure),
+            None => outcome.map_err(to_python),
+        }
+    })
+}
+
+fn pass_on(py: Python<'_>, progress: Option<&Py<PyAny>>, message: Option<Progress>, look: bool) -> PyResult<()> {
+    if let (Some(progress), Some(message)) = (progress, message) {
+        progress.call1(py, (message.stage, message.step, message.objective, message.gap))?;
+    }
+    if look { py.check_signals() } else { Ok(()) }
+}

@@ -1,0 +1,15 @@
+"""Support vector machines that outlast bad labels and outliers.
+
+Every estimator minimises ``penalty(f) + C * sum_i loss_i(f)`` with a loss that stops growing, so that no single row can
+cost more than a fixed amount: rows with a wrong label or absurd features are given up instead of obeyed.
+
+>>> from outlast import TruncatedSVC
+>>> model = TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+>>> model.predict([[-1.0], [4.0]])
+array(['no', 'yes'], dtype='<U3')
+"""
+
+from ._truncated import TruncatedSVC, load
+
+__all__ = ["TruncatedSVC", "load"]
+__version__ = "0.1.0"

@@ -1,0 +1,109 @@
+"""The compiled core. Private: use the estimators of `outlast`."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Fitted", "fit"]
+
+_Dense = NDArray[np.float64] | NDArray[np.float32]
+_Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]
+_Matrix = _Dense | _Sparse
+_Path = str | os.PathLike[str]
+
+@final
+class Fitted:
+    @property
+    def c(self) -> float: ...
+    @property
+    def classes(self) -> list[int | str]: ...
+    @property
+    def coef(self) -> NDArray[np.float64] | None: ...
+    @property
+    def coef0(self) -> float | None: ...
+    @property
+    def degree(self) -> int | None: ...
+    @property
+    def dual_coef(self) -> NDArray[np.float64]: ...
+    @property
+    def feature_names(self) -> list[str] | None: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def gamma(self) -> float | None: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def loss(self) -> str: ...
+    @property
+    def margins(self) -> NDArray[np.float64] | None: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def outlier_scores(self) -> NDArray[np.float64] | None: ...
+    @property
+    def outliers(self) -> NDArray[np.bool_] | None: ...
+    @property
+    def penalty(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def solver(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def support(self) -> NDArray[np.uint32]: ...
+    @property
+    def trace(self) -> NDArray[np.float64]: ...
+    @property
+    def truncation(self) -> float | None: ...
+    def decision_function(self, x: _Matrix) -> NDArray[np.float64]: ...
+    def predict_codes(self, x: _Matrix) -> NDArray[np.uint32]: ...
+    def save(self, path: _Path) -> None: ...
+    @staticmethod
+    def load(path: _Path) -> Fitted: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(
+        data: bytes,
+        margins: NDArray[np.float64] | None = None,
+        outliers: NDArray[np.bool_] | None = None,
+        expansion: NDArray[np.float64] | None = None,
+    ) -> Fitted: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+def fit(
+    x: _Matrix,
+    codes: NDArray[np.uint32],
+    classes: Sequence[int | str],
+    *,
+    c: float,
+    truncation: float | str | None,
+    loss: str,
+    penalty: str,
+    kernel: str,
+    gamma: float | str,
+    degree: int,
+    coef0: float,
+    class_weight: Sequence[float] | None,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    cache_size: float,
+    threads: int | None,
+    random_state: int,
+    solver: str,
+    sample_weight: NDArray[np.float64] | None = None,
+    feature_names: Sequence[str] | None = None,
+    start: Fitted | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> Fitted: ...

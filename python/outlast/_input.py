@@ -1,0 +1,134 @@
+"""What users pass in, turned into what the core takes: arrays, classes, weights, plain numbers."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+_LARGEST_COLUMN = np.iinfo(np.uint32).max
+
+
+def matrix(X: Any) -> Any:
+    """A validated X in the core's form: the array itself, or the parts of a CSR matrix."""
+    if not sparse.issparse(X):
+        return X
+    if not X.has_canonical_format:
+        # on a copy: the caller's matrix stays as it is
+        X = X.copy()
+        X.sum_duplicates()
+    if X.shape[1] > _LARGEST_COLUMN:
+        raise ValueError(f"X has {X.shape[1]} columns; sparse matrices may have at most {_LARGEST_COLUMN}")
+    # a negative number wraps to a huge one, which the core refuses as out of range
+    indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
+    return X.indptr.astype(np.uintp), indices, X.data.astype(np.float64, copy=False), X.shape[1]
+
+
+def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The sorted classes of y and each row's position among them."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must hold two classes; it holds one class only: {classes[0]!r}")
+    return classes, codes.astype(np.uint32)
+
+
+def class_names(classes: NDArray[Any]) -> list[int | str]:
+    """The classes as a model file can keep them: whole numbers or text."""
+    names: list[Any] = classes.tolist()
+    if all(isinstance(name, (bool, int, float)) and float(name).is_integer() and abs(name) < 2**63 for name in names):
+        return [int(name) for name in names]
+    return [str(name) for name in names]
+
+
+def check_positive_weights(codes: NDArray[Any], weights: NDArray[Any]) -> None:
+    """Both classes must be left when the rows of weight 0 are taken away."""
+    left = np.unique(codes[weights > 0])
+    if len(left) == 0:
+        raise ValueError("every sample_weight is zero: at least one row of each class must have a positive weight")
+    if len(left) == 1:
+        raise ValueError("the rows of positive sample_weight are of one class only; two classes are needed")
+
+
+def weighted_variance(X: Any, weights: NDArray[Any]) -> float:
+    """Variance over all entries of X, every row counted ``weight`` times."""
+    total = weights.sum() * X.shape[1]
+    largest = abs(X).max()
+    if largest == 0:
+        return 0.0
+    # in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
+    X = X.astype(np.float64) / float(largest)
+    mean = (weights @ X).sum() / total
+    if sparse.issparse(X):
+        stored = np.repeat(weights, np.diff(X.indptr))
+        squares = stored @ (X.data - mean) ** 2 + (total - stored.sum()) * mean**2
+    else:
+        squares = (weights @ (X - mean) ** 2).sum()
+    return float(squares / total) * float(largest) ** 2
+
+
+def scale_gamma(X: Any, weights: NDArray[Any]) -> float:
+    """gamma="scale" for weighted rows, 1 / (d Var(X)): a row of weight 2 is the same as two rows."""
+    variance = weighted_variance(X, weights)
+    with np.errstate(over="ignore", divide="ignore"):
+        gamma = 1.0 / (X.shape[1] * np.float64(variance)) if variance > 0 else 1.0
+    return float(np.clip(gamma, np.finfo(float).tiny, np.finfo(float).max))
+
+
+def real(name: str, value: Any) -> float:
+    """A number as float; its range is the core's business."""
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+        return float(value)
+    raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a number")
+
+
+def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
+    """A whole number in a range."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a whole number")
+    number = int(value)
+    if not lowest <= number <= highest:
+        raise ValueError(f"{name} = {number} is not allowed: {name} must be a whole number from {lowest} to {highest}")
+    return number
+
+
+def name_or_real(name: str, value: Any) -> float | str:
+    """The name of a rule, or a number."""
+    return value if isinstance(value, str) else real(name, value)
+
+
+def text(name: str, value: Any) -> str:
+    """A name; which names there are is the core's business."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a text")
+
+
+def seed(random_state: Any) -> int:
+    """A seed for the core. None draws the same numbers every time."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, numbers.Integral):
+        return whole("random_state", random_state, 0, 2**32 - 1)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def threads(n_jobs: Any) -> int | None:
+    """Threads for the core; None means all cores.
+
+    In a worker process of joblib, OMP_NUM_THREADS says how many cores are this worker's share.
+    """
+    if n_jobs is not None:
+        return max(1, int(effective_n_jobs(n_jobs)))
+    share = os.environ.get("OMP_NUM_THREADS", "")
+    return int(share) if share.isdecimal() and int(share) > 0 else None

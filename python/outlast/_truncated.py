@@ -1,0 +1,437 @@
+"""`TruncatedSVC`: the support vector machine whose loss is cut off, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from . import _core, _input
+
+
+class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Support vector classifier whose loss stops growing, so that outliers lose their grip.
+
+    Minimises
+
+    .. math:: \tfrac12 \|f\|^2 + C \sum_i w_i \, \min(\ell(y_i f(x_i)), \ell(s))
+
+    over functions of the kernel's space plus an intercept. A row whose functional margin :math:`y_i f(x_i)` falls below
+    the truncation :math:`s` costs the constant :math:`\ell(s)` wherever it lies: it is given up as an outlier
+    (`outliers_`) and no longer pulls at the boundary. The problem is not convex; it is solved by the d.c. algorithm, a
+    sequence of convex problems along which the objective never rises (Wu and Liu, JASA 2007).
+
+    For now two classes only; requires scikit-learn 1.6 or later.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the penalty, > 0. The same C as in `sklearn.svm.SVC`.
+    truncation : float <= 0, "auto" or None, default="auto"
+        Where the loss is cut off, the paper's s. "auto" is the lowest Fisher-consistent point (-1 for the hinge and two
+        classes), 0 is psi-learning, None leaves the loss whole: the ordinary support vector machine.
+    loss : {"hinge", "logistic", "exponential"}, default="hinge"
+        The loss before truncation.
+    penalty : {"l2"}, default="l2"
+        The penalty.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+        The kernel, as in `sklearn.svm.SVC`. A callable gets two matrices and returns the matrix of kernel values.
+    gamma : float, "scale", "auto", "q1", "median" or "q3", default="scale"
+        Width of the rbf, poly and sigmoid kernels. "scale" is 1 / (n_features * X.var()), with rows counted by their
+        sample weight; "auto" is 1 / n_features; the others are 1 / (2 sigma^2) with sigma a quartile of the distances
+        between rows of different classes.
+    degree : int, default=3
+        Power of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly and sigmoid kernels.
+    utility, cost : None
+        Reserved for utilities and costs of the classes; not available yet.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on C by class.
+    fit_intercept : bool, default=True
+        Whether an intercept, which is not penalised, is fitted.
+    tol : float, default=1e-4
+        Relative duality gap at which a convex step stops.
+    max_iter : int, default=100
+        Most steps of the d.c. algorithm.
+    warm_start : bool, default=False
+        Start from the previous fit if it was of as many rows, columns and the same classes.
+    n_jobs : int or None, default=None
+        Threads. None takes all cores, or this process's share of them inside joblib's workers.
+    cache_size : float, default=1000
+        Megabytes the kernel solver may keep.
+    random_state : int, RandomState or None, default=None
+        Seed of whatever a solver draws at random. None draws the same every time.
+    verbose : int, default=0
+        Whether to print progress.
+    solver : str, default="auto"
+        Name of the solver, or "auto" to choose it by the shape of the data; see `solver_`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes, sorted. Positive decision values mean the second.
+    coef_ : ndarray of shape (1, n_features)
+        The weights of a linear kernel's function.
+    intercept_ : ndarray of shape (1,)
+        The intercept.
+    support_ : ndarray of shape (n_SV,)
+        Positions of the support vectors among the training rows, ascending.
+    n_support_ : ndarray of shape (2,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Their coefficients.
+    objective_ : float
+        The value of the full, non-convex objective.
+    objective_trace_ : ndarray
+        The objective after each step. It never rises.
+    n_iter_ : int
+        Steps taken, the first convex problem included: the length of `objective_trace_`.
+    status_ : {"converged", "inaccurate", "iteration_limit", "time_limit"}
+        How the fit ended. Anything but "converged" is also told by a `ConvergenceWarning`.
+    gap_ : float
+        Relative duality gap of the last convex problem.
+    solver_ : str
+        The solver that was taken.
+    margins_ : ndarray of shape (n_samples,)
+        The functional margin y f(x) of each training row.
+    outliers_ : ndarray of bool of shape (n_samples,)
+        Rows whose margin is below the truncation.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Larger = more suspect.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had any.
+
+    See Also
+    --------
+    sklearn.svm.SVC : What ``truncation=None`` amounts to.
+
+    Notes
+    -----
+    Model files (`save`) keep what predicts and how it was made. What the fit says about each training row (`margins_`,
+    `outliers_`, `outlier_scores_`, `n_support_`) is kept by pickling only.
+
+    Examples
+    --------
+    Ten points on a line, two of which carry the wrong label:
+
+    >>> import numpy as np
+    >>> from outlast import TruncatedSVC
+    >>> X = np.array([[-5.0], [-4.0], [-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array([1, 0, 0, 0, 0, 1, 1, 1, 1, 0])
+    >>> model = TruncatedSVC(kernel="linear").fit(X, y)
+    >>> np.flatnonzero(model.outliers_)
+    array([0, 9])
+    >>> model.predict([[-6.0], [6.0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        truncation: float | str | None = "auto",
+        loss: str = "hinge",
+        penalty: str = "l2",
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        utility: None = None,
+        cost: None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        cache_size: float = 1000,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        solver: str = "auto",
+    ) -> None:
+        self.C = C
+        self.truncation = truncation
+        self.loss = loss
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.utility = utility
+        self.cost = cost
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+        self.solver = solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TruncatedSVC:
+        """Fit to training data.
+
+        Ctrl-C stops it; other threads run meanwhile.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows. float64, float32 and CSR are taken as they are, everything else is converted. With
+            ``kernel="precomputed"`` the n_samples x n_samples matrix of kernel values.
+        y : array-like of shape (n_samples,)
+            The labels: two classes, numbers or text.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C by row, >= 0. A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self : TruncatedSVC
+            The fitted estimator.
+        """
+        self._refuse_what_is_to_come()
+        X, y = validate_data(self, X, y, **self._accepted())
+        classes, codes = _input.encode(y)
+        gamma = _input.name_or_real("gamma", self.gamma)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            _input.check_positive_weights(codes, sample_weight)
+            if gamma == "scale" and not callable(self.kernel):
+                gamma = _input.scale_gamma(X, sample_weight)
+        previous = self._previous_fit(X, classes) if self.warm_start else None
+        rows = self._kernel_values(X, X) if callable(self.kernel) else X
+        fitted = _core.fit(
+            _input.matrix(rows),
+            codes,
+            _input.class_names(classes),
+            c=_input.real("C", self.C),
+            truncation=None if self.truncation is None else _input.name_or_real("truncation", self.truncation),
+            loss=_input.text("loss", self.loss),
+            penalty=_input.text("penalty", self.penalty),
+            kernel="precomputed" if callable(self.kernel) else _input.text("kernel", self.kernel),
+            gamma=gamma,
+            degree=_input.whole("degree", self.degree, 1, 64),
+            coef0=_input.real("coef0", self.coef0),
+            class_weight=self._class_factors(classes, y),
+            fit_intercept=bool(self.fit_intercept),
+            tol=_input.real("tol", self.tol),
+            max_iter=_input.whole("max_iter", self.max_iter, 1),
+            cache_size=_input.real("cache_size", self.cache_size),
+            threads=_input.threads(self.n_jobs),
+            random_state=_input.seed(self.random_state),
+            solver=_input.text("solver", self.solver),
+            sample_weight=sample_weight,
+            feature_names=self._column_names(),
+            start=previous,
+            progress=_print_progress if self.verbose else None,
+        )
+        self.classes_ = classes
+        self._training_rows = X if callable(self.kernel) else None
+        self._take(fitted)
+        self._take_training(fitted, codes)
+        if self.status_ != "converged":
+            self._warn()
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """f(x) plus the intercept for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Positive values mean ``classes_[1]``.
+        """
+        rows = self._rows(X)
+        return self._fitted.decision_function(rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted classes.
+        """
+        rows = self._rows(X)
+        return self.classes_[self._fitted.predict_codes(rows)]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of a linear kernel's function, of shape (1, n_features)."""
+        weights = self._fitted.coef if hasattr(self, "_fitted") else None
+        if weights is None:
+            raise AttributeError("coef_ is only available after fitting with a linear kernel")
+        return weights.reshape(1, -1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `outlast.load` and the command line read.
+
+        The file is checksummed, written in one piece or not at all, and holds no code. Classes are kept as whole
+        numbers or text: booleans come back as 0 and 1.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import outlast
+        >>> model = outlast.TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.outlast")
+        ...     model.save(path)
+        ...     outlast.load(path).predict([[3.0]])
+        array([1])
+        """
+        check_is_fitted(self)
+        if self._training_rows is not None:
+            raise ValueError("a callable kernel can't be kept in a model file: pickle the estimator instead")
+        self._fitted.save(os.fspath(path))
+
+    def _accepted(self) -> dict[str, Any]:
+        """What validate_data lets through as it is."""
+        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+    def _refuse_what_is_to_come(self) -> None:
+        for name in ("utility", "cost"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is not available yet: leave it at None")
+        if self.penalty in ("l1", "adaptive_l1"):
+            raise ValueError(f"penalty = {self.penalty!r} is not available yet: use 'l2'")
+
+    def _rows(self, X: Any) -> Any:
+        """X of a prediction in the core's form."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._accepted())
+        if self._training_rows is not None:
+            X = self._kernel_values(X, self._training_rows)
+        return _input.matrix(X)
+
+    def _kernel_values(self, X: Any, Z: Any) -> NDArray[np.float64]:
+        kernel: Any = self.kernel
+        values = np.ascontiguousarray(kernel(X, Z), dtype=np.float64)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"the kernel returned shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows, "
+                f"expected ({X.shape[0]}, {Z.shape[0]})"
+            )
+        return values
+
+    def _class_factors(self, classes: NDArray[Any], y: NDArray[Any]) -> list[float] | None:
+        if self.class_weight is None:
+            return None
+        return [float(factor) for factor in compute_class_weight(self.class_weight, classes=classes, y=y)]
+
+    def _column_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _previous_fit(self, X: Any, classes: NDArray[Any]) -> _core.Fitted | None:
+        """The last fit if it can be a start for this one."""
+        fitted: _core.Fitted | None = getattr(self, "_fitted", None)
+        if fitted is None or fitted.margins is None or fitted.rows != X.shape[0]:
+            return None
+        columns = X.shape[0] if callable(self.kernel) else X.shape[1]
+        same = fitted.features == columns and np.array_equal(self.classes_, classes)
+        return fitted if same else None
+
+    def _take(self, fitted: _core.Fitted) -> None:
+        self._fitted = fitted
+        self.intercept_ = np.array([fitted.intercept])
+        self.support_ = fitted.support.astype(np.intp)
+        self.dual_coef_ = fitted.dual_coef.reshape(1, -1)
+        self.objective_ = fitted.objective
+        self.objective_trace_ = fitted.trace
+        self.n_iter_ = len(fitted.trace)
+        self.status_ = fitted.status
+        self.gap_ = fitted.gap
+        self.solver_ = fitted.solver
+
+    def _take_training(self, fitted: _core.Fitted, codes: NDArray[np.uint32]) -> None:
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.margins_ = fitted.margins
+        self.outliers_ = fitted.outliers
+        self.outlier_scores_ = fitted.outlier_scores
+
+    def _warn(self) -> None:
+        warnings.warn(
+            f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
+            f"{self.gap_:.1e} (tol = {self.tol:g}): raise max_iter or tol, or scale the columns of X",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def load(path: str | os.PathLike[str]) -> TruncatedSVC:
+    """Read a model file.
+
+    Nothing in a model file is ever executed, so a file from a stranger is safe to load.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file written by `TruncatedSVC.save` or by the command line.
+
+    Returns
+    -------
+    TruncatedSVC
+        Ready to predict, with the parameters that the file keeps; gamma is the number that was used.
+
+    Raises
+    ------
+    OSError
+        The file can't be read.
+    ValueError
+        It is damaged, no model file, or written by a newer version.
+    """
+    fitted = _core.Fitted.load(os.fspath(path))
+    model = TruncatedSVC(
+        fitted.c, truncation=fitted.truncation, loss=fitted.loss, penalty=fitted.penalty, kernel=fitted.kernel
+    )
+    for name in ("gamma", "degree", "coef0"):
+        value = getattr(fitted, name)
+        if value is not None:
+            model.set_params(**{name: value})
+    model.classes_ = np.array(fitted.classes)
+    model.n_features_in_ = fitted.features
+    if fitted.feature_names is not None:
+        model.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
+    model._training_rows = None
+    model._take(fitted)
+    return model
+
+
+def _print_progress(stage: str, step: int, objective: float, gap: float) -> None:
+    print(f"[outlast] {stage}, step {step}: objective {objective:.8g}, gap {gap:.1e}", file=sys.stdout, flush=True)

@@ -1,0 +1,143 @@
+"""Bad input: a clear error that names the thing, or the right answer; never a crash, never a hang."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_classification
+
+from outlast import TruncatedSVC
+
+X, Y = make_classification(60, 4, random_state=0)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, lambda X: X.astype(np.float32)])
+def test_not_finite(kernel, bad, form):
+    spoiled = X.copy()
+    spoiled[3, 2] = bad
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        TruncatedSVC(kernel=kernel).fit(form(spoiled), Y)
+    model = TruncatedSVC(kernel=kernel).fit(X, Y)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        model.predict(form(spoiled))
+
+
+def test_shapes():
+    with pytest.raises(ValueError, match="0 sample"):
+        TruncatedSVC().fit(np.empty((0, 4)), np.empty(0))
+    with pytest.raises(ValueError, match="class"):
+        TruncatedSVC().fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TruncatedSVC().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="one class"):
+        TruncatedSVC().fit(X, np.zeros(60))
+    with pytest.raises(ValueError, match="4 features"):
+        TruncatedSVC().fit(X, Y).predict(X[:, :3])
+    with pytest.raises(ValueError, match="square"):
+        TruncatedSVC(kernel="precomputed").fit(X, Y)
+    with pytest.raises(ValueError, match="kernel returned shape"):
+        TruncatedSVC(kernel=lambda A, B: np.ones((2, 2))).fit(X, Y)
+
+
+def test_weights():
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        TruncatedSVC().fit(X, Y, -np.ones(60))
+    with pytest.raises(ValueError, match="zero"):
+        TruncatedSVC().fit(X, Y, np.zeros(60))
+    with pytest.raises(ValueError, match="one class"):
+        TruncatedSVC().fit(X, Y, Y.astype(float))
+    with pytest.raises(ValueError, match="sample_weight"):
+        TruncatedSVC().fit(X, Y, np.ones(59))
+    with pytest.raises(ValueError, match="NaN"):
+        TruncatedSVC().fit(X, Y, np.full(60, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind"),
+    [
+        ({"C": 0.0}, ValueError),
+        ({"C": -1}, ValueError),
+        ({"C": np.nan}, ValueError),
+        ({"C": "1"}, TypeError),
+        ({"truncation": 0.5}, ValueError),
+        ({"truncation": "never"}, ValueError),
+        ({"loss": "huber"}, ValueError),
+        ({"penalty": "l1"}, ValueError),
+        ({"penalty": "l7"}, ValueError),
+        ({"kernel": "gauss"}, ValueError),
+        ({"kernel": 3}, TypeError),
+        ({"gamma": -1.0}, ValueError),
+        ({"gamma": "wide"}, ValueError),
+        ({"kernel": "poly", "degree": 0}, ValueError),
+        ({"kernel": "poly", "degree": 2.5}, TypeError),
+        ({"kernel": "poly", "coef0": np.inf}, ValueError),
+        ({"tol": 0.0}, ValueError),
+        ({"max_iter": 0}, ValueError),
+        ({"cache_size": -1.0}, ValueError),
+        ({"solver": "magic"}, ValueError),
+        ({"utility": np.eye(2)}, ValueError),
+        ({"cost": np.eye(2)}, ValueError),
+        ({"random_state": -1}, ValueError),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(parameters, kind):
+    name = list(parameters)[-1]
+    with pytest.raises(kind, match=rf"\b{name}\b"):
+        TruncatedSVC(**parameters).fit(X, Y)
+
+
+def test_read_only_memory_maps(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = TruncatedSVC().fit(mapped, Y)
+    assert model.objective_ == TruncatedSVC().fit(X, Y).objective_
+    np.testing.assert_array_equal(model.decision_function(mapped), model.decision_function(X))
+
+
+def test_odd_strides_and_orders():
+    wide = np.zeros((120, 8))
+    wide[::2, ::2] = X
+    views = [wide[::2, ::2], np.asfortranarray(X), X[:, ::-1][:, ::-1], X.tolist(), X.astype(">f8")]
+    expected = TruncatedSVC().fit(X, Y)
+    for view in views:
+        model = TruncatedSVC().fit(view, Y)
+        np.testing.assert_array_equal(model.decision_function(view), expected.decision_function(X))
+
+
+def test_single_precision_is_not_widened_by_a_copy():
+    narrow = X.astype(np.float32)
+    model = TruncatedSVC().fit(narrow, Y)
+    assert model.objective_ == pytest.approx(TruncatedSVC().fit(narrow.astype(float), Y).objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_extreme_scales(kernel, scale):
+    model = TruncatedSVC(kernel=kernel)
+    try:
+        model.fit(X * scale, Y)
+    except (ValueError, FloatingPointError) as error:
+        assert str(error)
+    else:
+        assert np.isfinite(model.objective_) and np.isfinite(model.decision_function(X * scale)).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("C", [1e-10, 1e10])
+def test_extreme_C(kernel, C):
+    model = TruncatedSVC(C, kernel=kernel).fit(X, Y)
+    assert np.isfinite(model.objective_) and np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_constant_columns_and_contradicting_rows(kernel):
+    constant = np.ones((10, 2))
+    y = np.arange(10) % 2
+    model = TruncatedSVC(kernel=kernel).fit(constant, y)
+    assert np.isfinite(model.decision_function(constant)).all()
+    twice = np.concatenate([X, X])
+    model = TruncatedSVC(kernel=kernel).fit(twice, np.concatenate([Y, 1 - Y]))
+    assert np.isfinite(model.objective_)

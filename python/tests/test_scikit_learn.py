@@ -1,0 +1,116 @@
+"""The estimator keeps scikit-learn's promises."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from outlast import TruncatedSVC
+
+
+@parametrize_with_checks([TruncatedSVC(), TruncatedSVC(kernel="linear"), TruncatedSVC(truncation=None, tol=1e-10)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(200, 5, flip_y=0.1, random_state=0)
+
+
+def test_clone_keeps_parameters_and_drops_the_fit(data):
+    model = TruncatedSVC(C=3.0, kernel="linear", truncation=-0.5).fit(*data)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict(data[0])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("copy", [lambda model: pickle.loads(pickle.dumps(model)), "joblib"])
+def test_pickling_keeps_everything(data, kernel, copy, tmp_path):
+    X, y = data
+    model = TruncatedSVC(kernel=kernel).fit(X, y)
+    if copy == "joblib":
+        joblib.dump(model, tmp_path / "model")
+        again = joblib.load(tmp_path / "model")
+    else:
+        again = copy(model)
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    for name in ("margins_", "outliers_", "outlier_scores_", "support_", "n_support_", "dual_coef_", "objective_trace_"):
+        assert_array_equal(getattr(again, name), getattr(model, name), err_msg=name)
+    # also what only a later warm start needs
+    again.set_params(warm_start=True, C=1.5).fit(X, y)
+    fresh = TruncatedSVC(kernel=kernel, C=1.5, truncation=None).fit(X, y)
+    assert np.isfinite(fresh.objective_)
+
+
+def test_grid_search_and_pipelines(data):
+    X, y = data
+    steps = make_pipeline(StandardScaler(), TruncatedSVC())
+    search = GridSearchCV(steps, {"truncatedsvc__C": [0.1, 1.0], "truncatedsvc__truncation": [None, -1.0]}, cv=3)
+    search.fit(X, y)
+    assert search.best_score_ > 0.7
+
+
+def test_grid_search_splits_precomputed_kernels_both_ways(data):
+    X, y = data
+    search = GridSearchCV(TruncatedSVC(kernel="precomputed"), {"C": [0.1, 1.0]}, cv=3).fit(X @ X.T, y)
+    same = GridSearchCV(TruncatedSVC(kernel="linear"), {"C": [0.1, 1.0]}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"], atol=0.02)
+
+
+def test_grid_search_in_worker_processes(data):
+    search = GridSearchCV(TruncatedSVC(), {"C": [0.1, 1.0]}, cv=2, n_jobs=2).fit(*data)
+    alone = GridSearchCV(TruncatedSVC(), {"C": [0.1, 1.0]}, cv=2).fit(*data)
+    assert_array_equal(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+
+
+def test_pandas_names_are_kept_and_checked(data, tmp_path):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = TruncatedSVC().fit(frame, pd.Series(y))
+    assert list(model.feature_names_in_) == list("abcde")
+    assert_array_equal(model.predict(frame), TruncatedSVC().fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("edcba")])
+
+
+@pytest.mark.parametrize(
+    "names", [np.array(["ham", "spam"]), np.array([-1, 1]), np.array([False, True]), np.array([2.0, 7.0])]
+)
+def test_labels_of_any_kind(data, names):
+    X, y = data
+    model = TruncatedSVC().fit(X, names[y])
+    assert_array_equal(model.classes_, names)
+    prediction = model.predict(X)
+    assert prediction.dtype == names.dtype
+    assert_array_equal(prediction, names[TruncatedSVC().fit(X, y).predict(X)])
+    assert_array_equal(prediction == names[1], model.decision_function(X) > 0)
+
+
+def test_more_than_two_classes_are_refused_by_name(data):
+    with pytest.raises(ValueError, match="Only binary classification is supported. The type of the target is multicl"):
+        TruncatedSVC().fit(data[0], np.arange(200) % 3)
+
+
+def test_not_converging_warns(data):
+    with pytest.warns(ConvergenceWarning, match="iteration_limit"):
+        TruncatedSVC(max_iter=1, C=10.0).fit(*data)
+
+
+def test_progress_is_printed_when_asked(data, capsys):
+    TruncatedSVC().fit(*data)
+    assert capsys.readouterr().out == ""
+    TruncatedSVC(verbose=1).fit(*data)
+    assert "[outlast]" in capsys.readouterr().out

@@ -1,0 +1,102 @@
+"""Long fits: other threads run, and Ctrl-C is heard."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from outlast import TruncatedSVC
+
+SOON = 3.0
+"""Seconds within which a fit must have ended after Ctrl-C."""
+
+
+@pytest.fixture(scope="module")
+def long_work():
+    """A fit that takes several seconds at least: noise, a large C and a tolerance beyond reach of a quick solve."""
+    X, y = make_classification(20_000, 30, n_informative=20, flip_y=0.4, random_state=0)
+    return TruncatedSVC(C=1000.0, tol=1e-12, max_iter=10_000), X, y
+
+
+def test_ctrl_c_ends_a_fit(long_work):
+    model, X, y = long_work
+    timer = threading.Timer(0.7, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    timer.join()
+    assert 0.6 < time.monotonic() - started < 0.7 + SOON
+    assert not hasattr(model, "classes_")
+
+
+def test_other_signal_handlers_run_and_their_exceptions_pass(long_work):
+    class Alarm(Exception):
+        pass
+
+    def ring(number, frame):
+        raise Alarm
+
+    model, X, y = long_work
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(Alarm):
+            model.fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_other_threads_run_during_a_fit(long_work):
+    model, X, y = long_work
+    beats = []
+    done = threading.Event()
+
+    def beat():
+        while not done.is_set():
+            beats.append(time.monotonic())
+            time.sleep(0.01)
+
+    heart = threading.Thread(target=beat)
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    heart.start()
+    timer.start()
+    started = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    finally:
+        ended = time.monotonic()
+        done.set()
+        heart.join()
+        timer.join()
+    during = [beat for beat in beats if started < beat < ended]
+    # a fit that held the GIL would leave a gap as long as itself; the machine may be busy, hence the wide margin
+    assert len(during) > 10
+    assert max(np.diff([started, *during])) < 0.5
+
+
+def test_an_error_in_the_progress_callback_ends_the_fit(monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("enough")
+
+    X, y = make_classification(500, 5, flip_y=0.1, random_state=1)
+    monkeypatch.setattr("outlast._truncated._print_progress", fail)
+    with pytest.raises(RuntimeError, match="enough"):
+        TruncatedSVC(verbose=1).fit(X, y)
+
+
+def test_fits_in_several_threads_at_once():
+    X, y = make_classification(500, 5, flip_y=0.1, random_state=1)
+    expected = TruncatedSVC().fit(X, y).objective_
+    found = []
+    workers = [threading.Thread(target=lambda: found.append(TruncatedSVC().fit(X, y).objective_)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == pytest.approx([expected] * 4, rel=1e-9)
