@@ -1,7 +1,13 @@
 //! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
+mod cholesky;
+pub mod coordinate;
 pub mod majorize;
+pub mod newton;
+mod normal;
+mod scaled;
+mod truncation;
 
 use std::fmt;
 
