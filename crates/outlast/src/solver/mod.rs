@@ -1,33 +1,20 @@
 //! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
+mod cholesky;
+mod choose;
+pub mod coordinate;
 pub mod kernel;
 pub mod majorize;
+pub mod newton;
+mod normal;
+mod scaled;
 pub mod tiles;
+mod truncation;
 
-use crate::control::Control;
-use crate::error::{Error, Result};
-use crate::problem::{KernelFunction, TwoClass};
+pub use choose::{NAMES, choose, solve};
+
 use std::fmt;
-
-/// The names a user can ask for.
-pub const NAMES: &[&str] = &["auto", kernel::NAME];
-
-/// The solver for a problem: the one asked for if it fits, else the best for its shape.
-pub fn choose(asked: &str, problem: &TwoClass) -> Result<&'static str> {
-    let _ = (problem, KernelFunction::Linear);
-    match NAMES.iter().copied().find(|name| *name == asked) {
-        Some("auto") => Ok(kernel::NAME),
-        Some(name) => Ok(name),
-        None => Err(Error::parameter("solver", format!("{asked:?}"), format!("one of {}", NAMES.join(", ")))),
-    }
-}
-
-/// Runs the solver of that name (one that [`choose`] returned).
-pub fn solve(name: &str, problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
-    let _ = name;
-    kernel::solve(problem, options, control)
-}
 
 /// How a solver ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,9 @@ impl BaseLoss for Logistic {
     }
 
     fn conjugate(&self, dual: f64) -> f64 {
-        if (0.0..=1.0).contains(&dual) { entropy(dual) + entropy(1.0 - dual) } else { f64::INFINITY }
+        // (1 - a) log(1 - a) by ln_1p: a certificate multiplies its rounding by the cap
+        let rest = if dual < 1.0 { (1.0 - dual) * (-dual).ln_1p() } else { 0.0 };
+        if (0.0..=1.0).contains(&dual) { entropy(dual) + rest } else { f64::INFINITY }
     }
 
     fn is_smooth(&self) -> bool {
