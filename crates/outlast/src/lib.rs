@@ -3,6 +3,7 @@
 pub mod control;
 pub mod data;
 pub mod error;
+pub mod linalg;
 pub mod model;
 pub mod problem;
 pub mod solver;
