@@ -1,6 +1,7 @@
 //! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
+pub mod linear;
 pub mod majorize;
 
 use std::fmt;

@@ -1,0 +1,272 @@
+//! The truncated hinge: plain optimum, smoothed descent, then majorise-minimise steps until the truncation set is its own.
+//!
+//! ```text
+//! P(theta) = rho/2 |w|^2 + sum_i k_i min([z_i]_+, tau),      tau = 1 - s
+//! ```
+//!
+//! Given which rows are truncated (z > tau), the majoriser counts k tau for those and k [z]_+ for the others: never below P, equal to P at
+//! the current theta, and tighter than the d.c. algorithm's, with the same critical points. Its minimiser is the plain
+//! problem with the truncated rows' caps set to 0.
+//!
+//! 1. The plain optimum; P there is what the answer never exceeds.
+//! 2. Newton's method on the smoothed truncated loss, delta falling: covers in a few passes what would be dozens of steps.
+//! 3. Majorise-minimise steps on the rows near either kink, all others being affine or constant; verified on all rows.
+//! 4. The same loop on all rows, which certifies the result. Small problems also take the path from 1 straight to 4 and
+//!    keep the better end.
+
+use super::band::{self, ACTIVE, BAND, Context, FORCED, Guess, INACTIVE, TRUNCATED};
+use super::interior::Pair;
+use super::level::Level;
+use super::smooth::{self, Smoothing, Stop};
+use crate::control::Control;
+use crate::error::Result;
+use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
+use crate::solver::Status;
+
+/// Up to this many rows both paths are taken.
+const SMALL: usize = 5000;
+/// Relative gap of every majorise-minimise step: it must go down even when close to the end.
+const TIGHT: f64 = 1e-7;
+/// Gap of the plain optimum that starts a large problem.
+const LOOSE: f64 = 1e-3;
+/// Rounds of bands around both kinks.
+const ROUNDS: usize = 6;
+
+/// The end of the path.
+pub(super) struct End {
+    /// Solution of the convex problem that belongs to `truncated`.
+    pub pair: Pair,
+    pub truncated: Vec<bool>,
+    pub trace: Vec<f64>,
+    pub status: Status,
+}
+
+/// What the steps are told.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub ceiling: f64,
+    pub tolerance: f64,
+    pub max_steps: usize,
+}
+
+/// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
+pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
+    if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
+}
+
+/// Minimises the truncated objective from the plain optimum.
+pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<End> {
+    let start = Trimmed::new(level, plan.ceiling, &plain.theta, context);
+    let bound = start.value();
+    let mut candidate = descend(level, &plain.theta, plan, context)?;
+    let smoothed = Trimmed::new(level, plan.ceiling, &candidate, context);
+    if !(smoothed.value() <= bound) {
+        candidate = plain.theta.clone();
+    }
+    let candidate = near_kinks(level, candidate, plan, context)?;
+    let mut end = steps(Trimmed::new(level, plan.ceiling, &candidate, context), plain, plan, context.control)?;
+    let small = level.rows() <= SMALL;
+    if small || !(end.trace[end.trace.len() - 1] <= bound) {
+        let direct = steps(start, plain, plan, context.control)?;
+        if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {
+            end = direct;
+        }
+    }
+    if bound > end.trace[0] {
+        end.trace.insert(0, bound);
+    }
+    Ok(end)
+}
+
+/// Newton's method on the smoothed truncated loss.
+fn descend(level: &Level, from: &[f64], plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    let mut theta = from.to_vec();
+    let mut z = Vec::new();
+    let last = final_width(level);
+    let mut width = 0.5f64.min(plan.ceiling).max(last);
+    loop {
+        let smoothing = Smoothing { width, ceiling: plan.ceiling };
+        let stop = Stop { still: 0.05 * width, most: 15 };
+        let outcome = smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
+        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
+            eprintln!("  smoothed {width:.2e}: steps {} moved {:.2e} P {:.6}", outcome.steps, outcome.moved, outcome.evaluation.objective);
+        }
+        if width <= last || context.control.out_of_time() {
+            return Ok(theta);
+        }
+        width = (0.4 * width).max(last);
+    }
+}
+
+/// Smoothing at which the sampling error of z, sqrt(p/n), is reached.
+fn final_width(level: &Level) -> f64 {
+    (3.0 * (level.order() as f64 / level.rows() as f64).sqrt()).clamp(0.01, 0.3)
+}
+
+/// Majorise-minimise steps on the rows near the kinks, accepted when the objective over all rows falls.
+fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    if level.rows() <= 2 * band::few(level) {
+        return Ok(theta);
+    }
+    let curvature: Vec<f64> = context.metric.iter().map(|moment| 0.1 * moment).collect();
+    let mut half_width = 1.5 * final_width(level);
+    let mut current = Trimmed::new(level, plan.ceiling, &theta, context);
+    for round in 0..ROUNDS {
+        context.control.check()?;
+        let mut state = vec![INACTIVE; level.rows()];
+        let chosen = band::select(level, &current.z, half_width, plan.ceiling, &curvature, &mut state);
+        if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
+            break;
+        }
+        let copied = level.copy(&chosen.band);
+        let inner = copied.level(level, chosen.linear, chosen.constant);
+        let mut method = Trimmed::new(&inner, plan.ceiling, &theta, context);
+        let limits = Limits { tolerance: TIGHT, loose: TIGHT, decrease: 0.0, max_steps: plan.max_steps.min(60) };
+        let report = majorize::run(&mut method, Step { gap: f64::NAN, iterations: 0, status: Status::Converged }, &limits, "band", context.control)?;
+        let next = Trimmed::new(level, plan.ceiling, &method.theta, context);
+        let moved = (0..state.len()).filter(|&k| side(next.z[k], plan.ceiling) != state[k] && !matches!(state[k], BAND | FORCED));
+        let changed = moved.count();
+        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
+            eprintln!("  kinks {round}: h {half_width:.2e} band {} steps {} changed outside {changed} P {:.6} -> {:.6}", chosen.band.len(), report.trace.len(), current.value(), next.value());
+        }
+        if next.value() < current.value() {
+            theta = method.theta.clone();
+            current = next;
+        } else {
+            half_width *= 2.0;
+            if changed > 0 {
+                continue;
+            }
+        }
+        if changed == 0 {
+            break;
+        }
+    }
+    Ok(theta)
+}
+
+fn side(z: f64, ceiling: f64) -> u8 {
+    if z > ceiling {
+        TRUNCATED
+    } else if z > 0.0 {
+        ACTIVE
+    } else {
+        INACTIVE
+    }
+}
+
+/// The majorise-minimise loop on all rows.
+fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Result<End> {
+    let tight = plan.tolerance.min(TIGHT);
+    let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps };
+    let begin = Step { gap: plain.gap / plain.objective.abs().max(f64::MIN_POSITIVE), iterations: 0, status: Status::Converged };
+    let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
+    if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
+        eprintln!("  steps {} P {:?} {status}", trace.len(), trace.last());
+    }
+    let own: Vec<bool> = method.z.iter().map(|z| *z > plan.ceiling).collect();
+    // multipliers of rows that changed sides after the last solve; the certificate will tell what that costs
+    let mut dual = method.dual;
+    for k in 0..own.len() {
+        if own[k] {
+            dual[k] = 0.0;
+        } else if method.truncated[k] {
+            dual[k] = method.level.caps[k];
+        }
+    }
+    let pair = Pair { theta: method.theta, dual, objective: f64::NAN, gap: f64::NAN, iterations };
+    Ok(End { pair, truncated: own, trace, status })
+}
+
+/// The truncated objective of a level and its majoriser.
+struct Trimmed<'a> {
+    level: &'a Level<'a>,
+    context: &'a Context<'a>,
+    ceiling: f64,
+    theta: Vec<f64>,
+    z: Vec<f64>,
+    dual: Vec<f64>,
+    truncated: Vec<bool>,
+    /// caps with truncated rows at 0
+    kept: Vec<f64>,
+    /// expected movement of z in the next step
+    error: f64,
+    saved: Option<(Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>, Vec<f64>)>,
+}
+
+impl<'a> Trimmed<'a> {
+    fn new(level: &'a Level<'a>, ceiling: f64, theta: &[f64], context: &'a Context<'a>) -> Self {
+        let mut z = vec![0.0; level.rows()];
+        level.slacks(theta, &mut z);
+        Trimmed {
+            level,
+            context,
+            ceiling,
+            theta: theta.to_vec(),
+            dual: vec![0.0; z.len()],
+            truncated: vec![false; z.len()],
+            kept: level.caps.to_vec(),
+            z,
+            error: 0.05,
+            saved: None,
+        }
+    }
+
+    fn value(&self) -> f64 {
+        let loss: f64 = self.level.caps.iter().zip(&self.z).map(|(cap, z)| cap * z.clamp(0.0, self.ceiling)).sum();
+        self.level.affine_part(&self.theta) + loss
+    }
+}
+
+impl Majorizer for Trimmed<'_> {
+    fn objective(&mut self) -> f64 {
+        self.value()
+    }
+
+    fn majorize(&mut self) -> usize {
+        let mut changed = 0;
+        for k in 0..self.z.len() {
+            let beyond = self.z[k] > self.ceiling;
+            if beyond != self.truncated[k] {
+                changed += 1;
+                self.truncated[k] = beyond;
+                self.kept[k] = if beyond { 0.0 } else { self.level.caps[k] };
+            }
+        }
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        let level = Level { caps: &self.kept, ..self.level.clone() };
+        let guess = Guess { theta: &self.theta, error: self.error, smooth: false };
+        let pair = band::solve(&level, guess, tolerance, self.context)?;
+        let before = std::mem::replace(&mut self.theta, pair.theta);
+        let old = std::mem::take(&mut self.z);
+        self.z = vec![0.0; old.len()];
+        level.slacks(&self.theta, &mut self.z);
+        let _ = before;
+        let squares: f64 = old.iter().zip(&self.z).map(|(a, b)| (a - b) * (a - b)).sum();
+        self.error = (2.0 * (squares / old.len().max(1) as f64).sqrt()).clamp(1e-4, 1.0);
+        self.dual = pair.dual;
+        let gap = pair.gap / pair.objective.abs().max(f64::MIN_POSITIVE);
+        let status = if control.out_of_time() {
+            Status::TimeLimit
+        } else if gap <= tolerance {
+            Status::Converged
+        } else {
+            Status::Inaccurate
+        };
+        Ok(Step { gap, iterations: pair.iterations, status })
+    }
+
+    fn save(&mut self) {
+        let now = (self.theta.clone(), self.z.clone(), self.dual.clone(), self.truncated.clone(), self.kept.clone());
+        self.saved = Some(now);
+    }
+
+    fn restore(&mut self) {
+        if let Some((theta, z, dual, truncated, kept)) = self.saved.take() {
+            (self.theta, self.z, self.dual, self.truncated, self.kept) = (theta, z, dual, truncated, kept);
+        }
+    }
+}
