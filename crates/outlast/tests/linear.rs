@@ -73,6 +73,7 @@ fn problem<'a>(x: &'a dyn Design, signs: &'a [f64], caps: &'a [f64], loss: Loss,
 fn solve(x: &dyn Design, signs: &[f64], caps: &[f64], loss: Loss, intercept: bool, tolerance: f64) -> Solution {
     let problem = problem(x, signs, caps, loss, intercept);
     let options = Options { tolerance, ..Options::default() };
+    if std::env::var("TR").is_ok() { linear::TRACE.store(true, std::sync::atomic::Ordering::Relaxed); } //XX
     let solution = linear::solve(&problem, &options, &Control::default()).unwrap();
     judge(&problem, &solution, tolerance);
     solution
@@ -451,9 +452,9 @@ fn nothing_to_learn_from() {
     data.values.fill(0.0);
     data.signs[3] = 1.0;
     // b = -1 costs 2 for the one row of the other class; truncated at -1 the same
-    agree(survives(&data, "no features")[0].objective, 2.0, "no features");
+    assert!((survives(&data, "no features")[0].objective - 2.0).abs() <= 2e-4);
     let data = Data { n: 4, d: 0, values: vec![], signs: vec![1.0, 1.0, 1.0, -1.0], caps: vec![1.0; 4] };
-    agree(survives(&data, "no columns")[0].objective, 2.0, "no columns");
+    assert!((survives(&data, "no columns")[0].objective - 2.0).abs() <= 2e-4);
 }
 
 #[test]

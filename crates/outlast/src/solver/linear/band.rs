@@ -26,6 +26,9 @@ const LEVERAGE: f64 = 4.0;
 /// Smallest share of the rows a band must leave out to be worth it.
 const WORTH: f64 = 0.7;
 
+/// |b| when only one class counts and nothing else determines it: other rows, truncated before, stay so.
+const FAR: f64 = 4.0;
+
 /// Sides of a row.
 pub(super) const INACTIVE: u8 = 0;
 pub(super) const ACTIVE: u8 = 1;
@@ -57,7 +60,11 @@ pub(super) struct Guess<'a> {
 
 /// Solves a level to a relative gap.
 pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Context) -> Result<Pair> {
-    if level.rows() <= few(level) {
+    if let Some(pair) = one_class(level, guess.theta) {
+        return Ok(pair);
+    }
+    let active = level.caps.iter().filter(|cap| **cap > 0.0).count();
+    if active <= few(level) {
         return interior::solve(level, Begin { theta: guess.theta, width: guess.error }, tolerance, context.control);
     }
     let mut theta = guess.theta.to_vec();
@@ -75,12 +82,18 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         context.metric.iter().map(|moment| 0.1 * moment).collect()
     };
     let mut state = vec![INACTIVE; level.rows()];
+    let mut lowest = objective(level, &theta, &z);
     let mut half_width = if guess.smooth { 0.75 * delta } else { delta };
     let mut best: Option<Pair> = None;
     for round in 0..ROUNDS {
         context.control.check()?;
-        let chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
-        if chosen.band.len() as f64 > WORTH * level.rows() as f64 {
+        let mut chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+        if chosen.band.len() < few(level) / 2 {
+            // too few rows to hold theta; more cost little
+            half_width = half_width.max(nearest(level, &z, few(level)));
+            chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+        }
+        if chosen.band.len() as f64 > WORTH * active as f64 {
             break;
         }
         let copied = level.copy(&chosen.band);
@@ -100,11 +113,15 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         }
         let inner_failed = inner.gap > tolerance * inner.objective.abs();
         let violators = found.violators;
-        if best.as_ref().is_none_or(|best| found.pair.gap < best.gap) {
+        if objective <= lowest {
+            lowest = objective;
             theta.copy_from_slice(&found.pair.theta);
-            best = Some(found.pair);
         } else {
             half_width *= 2.0;
+            level.slacks(&theta, &mut z);
+        }
+        if best.as_ref().is_none_or(|best| found.pair.gap < best.gap) {
+            best = Some(found.pair);
         }
         if gap <= tolerance || context.control.out_of_time() {
             break;
@@ -119,8 +136,8 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     match best {
         Some(pair) if pair.gap <= tolerance * pair.objective.abs() || context.control.out_of_time() => Ok(pair),
         best => {
-            let start = best.as_ref().map_or(&theta, |pair| &pair.theta);
-            let mut last = interior::solve(level, Begin { theta: start, width: delta }, tolerance, context.control)?;
+            let cold = vec![0.0; level.order()];
+            let mut last = interior::solve(level, Begin { theta: &cold, width: 1.0 }, tolerance, context.control)?;
             last.iterations += iterations;
             Ok(match best {
                 Some(best) if best.gap <= last.gap => best,
@@ -128,6 +145,34 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
             })
         }
     }
+}
+
+/// The answer when all rows that count are of one class and b is free: w = 0 and any b beyond their kink. The guess's b if that is one.
+fn one_class(level: &Level, theta: &[f64]) -> Option<Pair> {
+    let mut counted = level.signs.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0).map(|(y, _)| *y);
+    let first = counted.next();
+    if !level.intercept || level.linear.iter().any(|g| *g != 0.0) || counted.any(|y| Some(y) != first) {
+        return None;
+    }
+    let (y, b) = (first.unwrap_or(1.0), theta[theta.len() - 1]);
+    let mut answer = vec![0.0; theta.len()];
+    answer[theta.len() - 1] = if y * b >= 1.0 { b } else { y * FAR };
+    let dual = vec![0.0; level.rows()];
+    Some(Pair { theta: answer, dual, objective: level.constant, gap: 0.0, iterations: 0 })
+}
+
+/// P without smoothing, from the slacks.
+fn objective(level: &Level, theta: &[f64], z: &[f64]) -> f64 {
+    level.affine_part(theta) + level.caps.iter().zip(z).map(|(cap, z)| cap * z.max(0.0)).sum::<f64>()
+}
+
+/// The distance from the kink within which `count` of the rows that count lie.
+fn nearest(level: &Level, z: &[f64], count: usize) -> f64 {
+    let mut distances: Vec<f64> = z.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0).map(|(z, _)| z.abs()).collect();
+    if count >= distances.len() {
+        return f64::INFINITY;
+    }
+    *distances.select_nth_unstable_by(count, f64::total_cmp).1
 }
 
 /// A band and the affine part that stands for all other rows.

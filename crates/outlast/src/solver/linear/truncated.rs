@@ -29,6 +29,8 @@ const SMALL: usize = 5000;
 const TIGHT: f64 = 1e-7;
 /// Gap of the plain optimum that starts a large problem.
 const LOOSE: f64 = 1e-3;
+/// Relative rounding error of P.
+const ROUNDING: f64 = 1e-12;
 /// Rounds of bands around both kinks.
 const ROUNDS: usize = 6;
 
@@ -164,6 +166,7 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
     if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
         eprintln!("  steps {} P {:?} {status}", trace.len(), trace.last());
     }
+    let status = settle(&mut method, tight, status, control)?;
     let own: Vec<bool> = method.z.iter().map(|z| *z > plan.ceiling).collect();
     // multipliers of rows that changed sides after the last solve; the certificate will tell what that costs
     let mut dual = method.dual;
@@ -176,6 +179,30 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
     }
     let pair = Pair { theta: method.theta, dual, objective: f64::NAN, gap: f64::NAN, iterations };
     Ok(End { pair, truncated: own, trace, status })
+}
+
+/// The loop also ends when a step no longer lowers P by more than rounding, with multipliers of an earlier majoriser. Solves with the
+/// iterate's own truncation set until that is the set of the answer too, as long as P does not rise beyond rounding.
+fn settle(method: &mut Trimmed, tolerance: f64, status: Status, control: &Control) -> Result<Status> {
+    if matches!(status, Status::TimeLimit | Status::IterationLimit) {
+        return Ok(status);
+    }
+    let limit = method.value() * (1.0 + ROUNDING);
+    for _ in 0..ROUNDS {
+        method.save();
+        if method.majorize() == 0 && method.solved {
+            break;
+        }
+        let step = method.minimize(tolerance, control)?;
+        if !(method.value() <= limit) {
+            method.restore();
+            break;
+        }
+        if step.status == Status::TimeLimit {
+            return Ok(step.status);
+        }
+    }
+    Ok(status)
 }
 
 /// The truncated objective of a level and its majoriser.
@@ -191,7 +218,18 @@ struct Trimmed<'a> {
     kept: Vec<f64>,
     /// expected movement of z in the next step
     error: f64,
-    saved: Option<(Vec<f64>, Vec<f64>, Vec<f64>, Vec<bool>, Vec<f64>)>,
+    /// whether `dual` solves the current majoriser
+    solved: bool,
+    saved: Option<Saved>,
+}
+
+struct Saved {
+    theta: Vec<f64>,
+    z: Vec<f64>,
+    dual: Vec<f64>,
+    truncated: Vec<bool>,
+    kept: Vec<f64>,
+    solved: bool,
 }
 
 impl<'a> Trimmed<'a> {
@@ -208,6 +246,7 @@ impl<'a> Trimmed<'a> {
             kept: level.caps.to_vec(),
             z,
             error: 0.05,
+            solved: false,
             saved: None,
         }
     }
@@ -233,6 +272,7 @@ impl Majorizer for Trimmed<'_> {
                 self.kept[k] = if beyond { 0.0 } else { self.level.caps[k] };
             }
         }
+        self.solved &= changed == 0;
         changed
     }
 
@@ -240,14 +280,14 @@ impl Majorizer for Trimmed<'_> {
         let level = Level { caps: &self.kept, ..self.level.clone() };
         let guess = Guess { theta: &self.theta, error: self.error, smooth: false };
         let pair = band::solve(&level, guess, tolerance, self.context)?;
-        let before = std::mem::replace(&mut self.theta, pair.theta);
+        self.theta = pair.theta;
         let old = std::mem::take(&mut self.z);
         self.z = vec![0.0; old.len()];
         level.slacks(&self.theta, &mut self.z);
-        let _ = before;
         let squares: f64 = old.iter().zip(&self.z).map(|(a, b)| (a - b) * (a - b)).sum();
         self.error = (2.0 * (squares / old.len().max(1) as f64).sqrt()).clamp(1e-4, 1.0);
         self.dual = pair.dual;
+        self.solved = true;
         let gap = pair.gap / pair.objective.abs().max(f64::MIN_POSITIVE);
         let status = if control.out_of_time() {
             Status::TimeLimit
@@ -260,13 +300,20 @@ impl Majorizer for Trimmed<'_> {
     }
 
     fn save(&mut self) {
-        let now = (self.theta.clone(), self.z.clone(), self.dual.clone(), self.truncated.clone(), self.kept.clone());
-        self.saved = Some(now);
+        self.saved = Some(Saved {
+            theta: self.theta.clone(),
+            z: self.z.clone(),
+            dual: self.dual.clone(),
+            truncated: self.truncated.clone(),
+            kept: self.kept.clone(),
+            solved: self.solved,
+        });
     }
 
     fn restore(&mut self) {
-        if let Some((theta, z, dual, truncated, kept)) = self.saved.take() {
-            (self.theta, self.z, self.dual, self.truncated, self.kept) = (theta, z, dual, truncated, kept);
+        if let Some(Saved { theta, z, dual, truncated, kept, solved }) = self.saved.take() {
+            (self.theta, self.z, self.dual) = (theta, z, dual);
+            (self.truncated, self.kept, self.solved) = (truncated, kept, solved);
         }
     }
 }
