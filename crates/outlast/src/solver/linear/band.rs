@@ -73,7 +73,7 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut iterations = 0;
     let curvature = if guess.smooth {
         let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
-        let stop = Stop { still: 0.1 * delta, most: 10 };
+        let stop = Stop { still: 0.1 * delta, most: 10, trust: f64::INFINITY };
         let outcome = smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
         iterations += outcome.steps;
         outcome.evaluation.curvature(level)
@@ -90,7 +90,7 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         let mut chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
         if chosen.band.len() < few(level) / 2 {
             // too few rows to hold theta; more cost little
-            half_width = half_width.max(nearest(level, &z, few(level)));
+            half_width = half_width.max(nearest(level, &z, f64::INFINITY, few(level)));
             chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
         }
         if chosen.band.len() as f64 > WORTH * active as f64 {
@@ -166,9 +166,10 @@ fn objective(level: &Level, theta: &[f64], z: &[f64]) -> f64 {
     level.affine_part(theta) + level.caps.iter().zip(z).map(|(cap, z)| cap * z.max(0.0)).sum::<f64>()
 }
 
-/// The distance from the kink within which `count` of the rows that count lie.
-fn nearest(level: &Level, z: &[f64], count: usize) -> f64 {
-    let mut distances: Vec<f64> = z.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0).map(|(z, _)| z.abs()).collect();
+/// The distance from the kinks (0, and `ceiling` if finite) within which `count` of the rows that count lie.
+pub(super) fn nearest(level: &Level, z: &[f64], ceiling: f64, count: usize) -> f64 {
+    let counted = z.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0);
+    let mut distances: Vec<f64> = counted.map(|(z, _)| z.abs().min((z - ceiling).abs())).collect();
     if count >= distances.len() {
         return f64::INFINITY;
     }

@@ -14,8 +14,6 @@ use rayon::prelude::*;
 
 const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
 const LEAST_DAMPING: f64 = 1e-6;
-/// Largest root mean square movement of z in one step on the non-convex loss.
-const TRUST: f64 = 0.5;
 
 /// Shape of the smoothed loss.
 #[derive(Debug, Clone, Copy)]
@@ -165,6 +163,8 @@ pub(super) struct Outcome {
 pub(super) struct Stop {
     pub still: f64,
     pub most: usize,
+    /// Largest root mean square movement of z in one step on the non-convex loss.
+    pub trust: f64,
 }
 
 /// Lowers the smoothed objective from `theta`; `z` ends as the slacks there.
@@ -198,10 +198,10 @@ pub(super) fn newton(
         let mut next_theta = trial(1.0);
         let mut next = evaluate(level, &next_theta, smoothing, &mut next_z);
         let mut distance = root_mean_square(z, &next_z);
-        let too_far = !smoothing.is_convex() && distance > TRUST;
+        let too_far = distance > stop.trust;
         let mut length = 1.0;
         if !(next.value <= current.value + 1e-4 * slope) || too_far {
-            length = line_search(level, theta, &direction, slope, smoothing, z, &next_z, TRUST / distance);
+            length = line_search(level, theta, &direction, slope, smoothing, z, &next_z, stop.trust / distance);
             next_theta = trial(length);
             next = evaluate(level, &next_theta, smoothing, &mut next_z);
             distance *= length;
