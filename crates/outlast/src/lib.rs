@@ -5,6 +5,7 @@ pub mod data;
 pub mod error;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod linalg;
 pub mod model;
 pub mod problem;
 pub mod solver;

@@ -5,6 +5,7 @@ mod cholesky;
 mod choose;
 pub mod coordinate;
 pub mod kernel;
+pub mod linear;
 pub mod majorize;
 pub mod newton;
 mod normal;

@@ -1,0 +1,106 @@
+//! Cholesky factor of a symmetric, nominally positive matrix that may be badly scaled or nearly singular.
+//!
+//! The matrix A is equilibrated to S A S with unit diagonal, so that columns of any scale are treated alike, and factored with the
+//! smallest shift e I that succeeds. Solutions are refined against A itself while the residual falls.
+
+use faer::linalg::solvers::{Llt, Solve};
+use faer::{Mat, Side};
+
+/// First shift tried after an unshifted factorisation failed, relative to the unit diagonal.
+const FIRST_SHIFT: f64 = 1e-15;
+const REFINEMENTS: usize = 3;
+
+/// A factor S A S + e I = L L'.
+pub struct Factor {
+    order: usize,
+    scale: Vec<f64>,
+    lower: Llt<f64>,
+    /// A itself, both triangles, row-major.
+    matrix: Vec<f64>,
+}
+
+impl Factor {
+    /// Factors the leading `order` x `order` part of a row-major matrix, of which the lower triangle is read. `None` when it is
+    /// not positive definite to working precision, or not finite.
+    pub fn definite(matrix: &[f64], stride: usize, order: usize) -> Option<Factor> {
+        Self::shifted(matrix, stride, order, 0.0)
+    }
+
+    /// As [`definite`](Self::definite), with the smallest relative shift that makes it succeed. `None` only when an entry is not
+    /// finite.
+    pub fn nearest(matrix: &[f64], stride: usize, order: usize) -> Option<Factor> {
+        let mut shift = 0.0;
+        while shift <= 1.0 {
+            if let Some(factor) = Self::shifted(matrix, stride, order, shift) {
+                return Some(factor);
+            }
+            shift = if shift == 0.0 { FIRST_SHIFT } else { 100.0 * shift };
+        }
+        None
+    }
+
+    fn shifted(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<Factor> {
+        let at = |i: usize, j: usize| if i >= j { matrix[i * stride + j] } else { matrix[j * stride + i] };
+        if (0..order).any(|i| (0..=i).any(|j| !at(i, j).is_finite())) {
+            return None;
+        }
+        let scale: Vec<f64> = (0..order).map(|i| at(i, i).max(f64::MIN_POSITIVE).sqrt().recip()).collect();
+        let equilibrated = Mat::from_fn(order, order, |i, j| {
+            if i == j { scale[i] * at(i, i) * scale[i] + shift } else { scale[i] * at(i, j) * scale[j] }
+        });
+        let lower = equilibrated.llt(Side::Lower).ok()?;
+        let full = (0..order * order).map(|k| at(k / order, k % order)).collect();
+        Some(Factor { order, scale, lower, matrix: full })
+    }
+
+    /// x with A x = b, as far as the shift allows.
+    pub fn solve(&self, right: &[f64]) -> Vec<f64> {
+        let mut x = self.once(right);
+        let mut size = f64::INFINITY;
+        for _ in 0..REFINEMENTS {
+            let residual = self.residual(right, &x);
+            let next: f64 = residual.iter().zip(&self.scale).map(|(r, s)| (r * s) * (r * s)).sum();
+            if !(next < 0.25 * size) || next == 0.0 {
+                break;
+            }
+            size = next;
+            let correction = self.once(&residual);
+            x.iter_mut().zip(&correction).for_each(|(x, c)| *x += c);
+        }
+        x
+    }
+
+    fn once(&self, right: &[f64]) -> Vec<f64> {
+        let scaled = Mat::from_fn(self.order, 1, |i, _| right[i] * self.scale[i]);
+        let solution = self.lower.solve(&scaled);
+        (0..self.order).map(|i| solution[(i, 0)] * self.scale[i]).collect()
+    }
+
+    fn residual(&self, right: &[f64], x: &[f64]) -> Vec<f64> {
+        let rows = self.matrix.chunks_exact(self.order);
+        rows.zip(right).map(|(row, right)| right - super::dot(row, x)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCURACY: f64 = 1e-9;
+
+    #[test]
+    fn solves_badly_scaled_and_singular_systems() {
+        // A = S B S with B = [[2, 1], [1, 2]] and scales 1e-100, 1e100
+        let scale = [1e-100, 1e100];
+        let matrix = [2.0 * scale[0] * scale[0], 7.0, scale[0] * scale[1], 2.0 * scale[1] * scale[1]];
+        let factor = Factor::definite(&matrix, 2, 2).unwrap();
+        let x = factor.solve(&[3.0 * scale[0], 3.0 * scale[1]]);
+        assert!((x[0] * scale[0] - 1.0).abs() < ACCURACY && (x[1] * scale[1] - 1.0).abs() < ACCURACY);
+
+        let twice = [1.0, 1.0, 1.0, 1.0];
+        let x = Factor::nearest(&twice, 2, 2).unwrap().solve(&[2.0, 2.0]);
+        assert!((x[0] + x[1] - 2.0).abs() < 1e-6, "{x:?}");
+        assert!(Factor::definite(&[1.0, 0.0, 2.0, 1.0], 2, 2).is_none());
+        assert!(Factor::nearest(&[f64::NAN, 0.0, 0.0, 1.0], 2, 2).is_none());
+    }
+}

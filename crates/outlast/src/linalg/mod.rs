@@ -1,0 +1,185 @@
+//! Small shared numerics for tall dense blocks: rows of a design matrix, a few dozen to a few thousand at a time.
+//!
+//! | function | computes |
+//! |---|---|
+//! | [`Isa::dots`] | x_i . w for each row of a block |
+//! | [`Isa::accumulate`] | out += sum_i a_i x_i |
+//! | [`Isa::gram`] | G += T'T for a tile of rows, lower triangle |
+//! | [`Factor`] | Cholesky factor of a symmetric positive matrix, equilibrated and refined |
+//!
+//! The first three are compiled for AVX-512, AVX2 with FMA, and any machine; [`Isa::detect`] chooses once at run time.
+
+mod factor;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
+pub use factor::Factor;
+
+/// Lanes of the widest vector used, in doubles. Strides of padded rows are multiples of this.
+pub const LANES: usize = 8;
+
+/// `columns` rounded up to a multiple of [`LANES`].
+pub fn padded(columns: usize) -> usize {
+    columns.next_multiple_of(LANES)
+}
+
+/// Which instructions the block functions use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isa {
+    /// Whatever the target guarantees.
+    Portable,
+    /// 256-bit vectors with fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 512-bit vectors.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The best of what this machine has.
+    pub fn detect() -> Isa {
+        *Self::available().last().unwrap_or(&Isa::Portable)
+    }
+
+    /// Everything this machine has, best last.
+    pub fn available() -> Vec<Isa> {
+        #[allow(unused_mut)]
+        let mut found = vec![Isa::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                found.push(Isa::Avx2);
+                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                    found.push(Isa::Avx512);
+                }
+            }
+        }
+        found
+    }
+
+    /// out_i = x_i . w, rows of `w.len()` contiguous values in `rows`.
+    ///
+    /// # Panics
+    /// When `rows` does not hold `out.len()` rows.
+    pub fn dots(self, rows: &[f64], w: &[f64], out: &mut [f64]) {
+        assert_eq!(rows.len(), out.len() * w.len());
+        match self {
+            Isa::Portable => portable::dots::<false>(rows, w, out),
+            // SAFETY: the variant exists only where `available` found the instructions; lengths were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { wide::dots_avx2(rows, w, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { wide::dots_avx512(rows, w, out) },
+        }
+    }
+
+    /// out += sum_i factors_i x_i, rows of `out.len()` contiguous values in `rows`.
+    ///
+    /// # Panics
+    /// When `rows` does not hold `factors.len()` rows.
+    pub fn accumulate(self, rows: &[f64], factors: &[f64], out: &mut [f64]) {
+        assert_eq!(rows.len(), factors.len() * out.len());
+        match self {
+            Isa::Portable => portable::accumulate::<false>(rows, factors, out),
+            // SAFETY: the variant exists only where `available` found the instructions; lengths were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { wide::accumulate_avx2(rows, factors, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { wide::accumulate_avx512(rows, factors, out) },
+        }
+    }
+
+    /// G += T'T, where `tile` holds rows of `stride` values (a multiple of [`LANES`]) and `gram` is stride x stride, row-major.
+    /// Only the lower triangle of G is defined afterwards.
+    ///
+    /// # Panics
+    /// When the lengths do not fit.
+    pub fn gram(self, tile: &[f64], stride: usize, gram: &mut [f64]) {
+        assert!(stride > 0 && stride.is_multiple_of(LANES) && tile.len().is_multiple_of(stride));
+        assert_eq!(gram.len(), stride * stride);
+        match self {
+            Isa::Portable => portable::gram::<false>(tile, stride, gram),
+            // SAFETY: the variant exists only where `available` found the instructions; lengths were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { wide::gram_avx2(tile, stride, gram) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { wide::gram_avx512(tile, stride, gram) },
+        }
+    }
+}
+
+/// a . b
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUNDING: f64 = 1e-13;
+
+    /// Numbers of mixed sign and size that no two products of share.
+    fn numbers(count: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        (0..count)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+            })
+            .collect()
+    }
+
+    fn close(a: &[f64], b: &[f64], what: &str) {
+        assert_eq!(a.len(), b.len());
+        for (a, b) in a.iter().zip(b) {
+            assert!((a - b).abs() <= ROUNDING * (1.0 + b.abs()), "{what}: {a} {b}");
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_computes_the_definition() {
+        for isa in Isa::available() {
+            for columns in [0, 1, 3, 7, 8, 9, 15, 16, 20, 31, 33, 54] {
+                for rows in [0, 1, 5, 8, 13, 64] {
+                    let what = format!("{isa:?} {rows} x {columns}");
+                    let x = numbers(rows * columns, 1);
+                    let (w, a) = (numbers(columns, 2), numbers(rows, 3));
+                    let mut out = vec![0.0; rows];
+                    isa.dots(&x, &w, &mut out);
+                    let expected: Vec<f64> = (0..rows).map(|i| dot(&x[i * columns..(i + 1) * columns], &w)).collect();
+                    close(&out, &expected, &what);
+
+                    let start = numbers(columns, 4);
+                    let mut out = start.clone();
+                    isa.accumulate(&x, &a, &mut out);
+                    let expected: Vec<f64> = (0..columns)
+                        .map(|j| start[j] + (0..rows).map(|i| a[i] * x[i * columns + j]).sum::<f64>())
+                        .collect();
+                    close(&out, &expected, &what);
+                }
+            }
+            for stride in [8, 16, 24, 40, 56] {
+                for rows in [0, 1, 7, 64] {
+                    let (tile, start) = (numbers(rows * stride, 5), numbers(stride * stride, 6));
+                    let mut gram = start.clone();
+                    isa.gram(&tile, stride, &mut gram);
+                    for i in 0..stride {
+                        for j in 0..=i {
+                            let sum: f64 = (0..rows).map(|r| tile[r * stride + i] * tile[r * stride + j]).sum();
+                            let expected = start[i * stride + j] + sum;
+                            close(&[gram[i * stride + j]], &[expected], &format!("{isa:?} gram {rows} x {stride}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

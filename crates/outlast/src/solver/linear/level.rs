@@ -1,0 +1,265 @@
+//! One convex problem over some rows, and the sweep over its rows that everything else is made of.
+//!
+//! In normalised units (features divided by a power of two, caps by the largest cap) a level is
+//!
+//! ```text
+//! P(theta) = constant + rho/2 |w|^2 + g'theta + sum_i k_i [z_i]_+,      z_i = 1 - y_i (w'x_i + b),   theta = (w, b)
+//! ```
+//!
+//! The whole problem has g = 0 and constant = 0. A smaller level holds the rows near the kink only; every other row is affine there
+//! and lives on in g and the constant, so that P keeps its meaning from level to level.
+
+use crate::data::{Dense, Design};
+use crate::linalg::{Isa, dot, padded};
+use rayon::prelude::*;
+
+/// Rows read at a time: they stay in the second-level cache while several products are formed.
+const BLOCK_VALUES: usize = 8192;
+/// Most pieces a sweep is cut into. Fixed, so that sums do not depend on the number of threads.
+const PIECES: usize = 64;
+const SMALLEST_PIECE: usize = 512;
+/// Rows of a tile of weighted rows, collected before they enter a Gram matrix.
+const TILE: usize = 64;
+
+/// A convex problem over some rows.
+#[derive(Clone)]
+pub(super) struct Level<'a> {
+    pub x: &'a dyn Design,
+    /// Features are multiplied by this power of two as they are read.
+    pub unit: f64,
+    /// y_i
+    pub signs: &'a [f64],
+    /// k_i in [0, 1]; rows with 0 take no part.
+    pub caps: &'a [f64],
+    /// rho
+    pub ridge: f64,
+    /// g, p values
+    pub linear: Vec<f64>,
+    pub constant: f64,
+    pub intercept: bool,
+    pub isa: Isa,
+}
+
+/// A block of rows as a sweep sees it.
+pub(super) struct Block<'b> {
+    /// Number of the first row.
+    pub first: usize,
+    /// Raw features, contiguous.
+    pub x: &'b [f64],
+    pub signs: &'b [f64],
+    pub caps: &'b [f64],
+}
+
+/// theta with the features' unit folded into w, ready for raw rows.
+pub(super) struct Functional {
+    w: Vec<f64>,
+    b: f64,
+}
+
+impl<'a> Level<'a> {
+    pub fn rows(&self) -> usize {
+        self.signs.len()
+    }
+
+    /// p = d + 1
+    pub fn order(&self) -> usize {
+        self.x.cols() + 1
+    }
+
+    /// Row length of tiles and Gram matrices.
+    pub fn stride(&self) -> usize {
+        padded(self.order())
+    }
+
+    /// constant + rho/2 |w|^2 + g'theta
+    pub fn affine_part(&self, theta: &[f64]) -> f64 {
+        let w = &theta[..theta.len() - 1];
+        self.constant + 0.5 * self.ridge * dot(w, w) + dot(&self.linear, theta)
+    }
+
+    pub fn functional(&self, theta: &[f64]) -> Functional {
+        let (b, w) = theta.split_last().expect("theta holds at least b");
+        Functional { w: w.iter().map(|w| w * self.unit).collect(), b: *b }
+    }
+
+    /// out_i = y_i (w'x_i + b) on a block
+    pub fn margins(&self, block: &Block, functional: &Functional, out: &mut Vec<f64>) {
+        out.resize(block.signs.len(), 0.0);
+        self.isa.dots(block.x, &functional.w, out);
+        for (out, y) in out.iter_mut().zip(block.signs) {
+            *out = y * (*out + functional.b);
+        }
+    }
+
+    /// Adds sum_i factors_i (x_i, 1), x still raw, to `out` (p values).
+    pub fn add_rows(&self, block: &Block, factors: &[f64], out: &mut [f64]) {
+        let (b, w) = out.split_last_mut().expect("p >= 1");
+        self.isa.accumulate(block.x, factors, w);
+        *b += factors.iter().sum::<f64>();
+    }
+
+    /// Turns a sum made by [`add_rows`](Self::add_rows) into normalised units; without intercept its last entry is 0.
+    pub fn normalise(&self, sum: &mut [f64]) {
+        let (b, w) = sum.split_last_mut().expect("p >= 1");
+        w.iter_mut().for_each(|w| *w *= self.unit);
+        if !self.intercept {
+            *b = 0.0;
+        }
+    }
+
+    /// Adds rho to the diagonal of a Gram matrix; without intercept the last equation becomes b = 0.
+    pub fn add_ridge(&self, gram: &mut [f64]) {
+        let (p, stride) = (self.order(), self.stride());
+        for j in 0..p - 1 {
+            gram[j * stride + j] += self.ridge;
+        }
+        if !self.intercept {
+            gram[(p - 1) * stride..(p - 1) * stride + p].fill(0.0);
+            gram[(p - 1) * stride + p - 1] = 1.0;
+        }
+    }
+
+    /// Visits all rows in blocks, on all threads. `state` has one element per row; each piece of rows has its own accumulator and
+    /// they are merged in order of rows.
+    pub fn sweep<S: Send, A: Send>(
+        &self,
+        state: &mut [S],
+        new: impl Fn() -> A + Sync,
+        visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
+        mut merge: impl FnMut(&mut A, A),
+    ) -> A {
+        let n = self.rows();
+        let d = self.x.cols();
+        let step = (BLOCK_VALUES / d.max(1)).clamp(16, 512);
+        let piece = n.div_ceil(PIECES).max(SMALLEST_PIECE).next_multiple_of(8);
+        let work = |number: usize, state: &mut [S]| {
+            let start = number * piece;
+            let mut scratch = Vec::new();
+            let mut accumulator = new();
+            for (k, state) in state.chunks_mut(step).enumerate() {
+                let first = start + k * step;
+                let range = first..first + state.len();
+                let x = self.x.block(range.clone(), &mut scratch);
+                let block = Block { first, x, signs: &self.signs[range.clone()], caps: &self.caps[range] };
+                visit(&block, state, &mut accumulator);
+            }
+            accumulator
+        };
+        let parts: Vec<A> = if n <= piece {
+            vec![work(0, state)]
+        } else {
+            state.par_chunks_mut(piece).enumerate().map(|(number, state)| work(number, state)).collect()
+        };
+        let mut parts = parts.into_iter();
+        let mut total = parts.next().unwrap_or_else(&new);
+        parts.for_each(|part| merge(&mut total, part));
+        total
+    }
+
+    /// z_i of every row.
+    pub fn slacks(&self, theta: &[f64], z: &mut [f64]) {
+        let functional = self.functional(theta);
+        self.sweep(
+            z,
+            Vec::new,
+            |block, z, margins| {
+                self.margins(block, &functional, margins);
+                z.iter_mut().zip(margins).for_each(|(z, m)| *z = 1.0 - *m);
+            },
+            |_, _| (),
+        );
+    }
+
+    /// A copy of some rows, in normalised units.
+    pub fn copy(&self, index: &[u32]) -> Copied {
+        let d = self.x.cols();
+        let mut values = vec![0.0; d * index.len()];
+        let width = SMALLEST_PIECE;
+        if d > 0 {
+            values.par_chunks_mut(d * width).zip(index.par_chunks(width)).for_each(|(out, index)| {
+                let mut scratch = Vec::new();
+                for (out, &row) in out.chunks_exact_mut(d).zip(index) {
+                    let row = row as usize;
+                    let x = self.x.block(row..row + 1, &mut scratch);
+                    out.iter_mut().zip(x).for_each(|(out, x)| *out = x * self.unit);
+                }
+            });
+        }
+        let pick = |from: &[f64]| index.iter().map(|&row| from[row as usize]).collect::<Vec<f64>>();
+        let x = Dense::new(index.len(), d, values).expect("one row per index");
+        Copied { x, signs: pick(self.signs), caps: pick(self.caps) }
+    }
+}
+
+/// Rows copied out of a level.
+pub(super) struct Copied {
+    x: Dense<'static, f64>,
+    pub signs: Vec<f64>,
+    pub caps: Vec<f64>,
+}
+
+impl Copied {
+    /// The level over these rows with another affine part.
+    pub fn level<'a>(&'a self, parent: &Level, linear: Vec<f64>, constant: f64) -> Level<'a> {
+        Level {
+            x: &self.x,
+            unit: 1.0,
+            signs: &self.signs,
+            caps: &self.caps,
+            ridge: parent.ridge,
+            linear,
+            constant,
+            intercept: parent.intercept,
+            isa: parent.isa,
+        }
+    }
+}
+
+/// A Gram matrix under construction: weighted rows are collected in a tile, full tiles are multiplied.
+pub(super) struct GramSum {
+    isa: Isa,
+    stride: usize,
+    tile: Vec<f64>,
+    pub matrix: Vec<f64>,
+    /// Rows entered.
+    pub count: usize,
+}
+
+impl GramSum {
+    pub fn new(level: &Level) -> GramSum {
+        let stride = level.stride();
+        let tile = Vec::with_capacity(TILE * stride);
+        GramSum { isa: level.isa, stride, tile, matrix: vec![0.0; stride * stride], count: 0 }
+    }
+
+    /// G += weight (x, 1)(x, 1)', weight >= 0.
+    #[inline]
+    pub fn push(&mut self, x: &[f64], unit: f64, weight: f64) {
+        let root = weight.sqrt();
+        let factor = root * unit;
+        let start = self.tile.len();
+        self.tile.extend(x.iter().map(|x| x * factor));
+        self.tile.push(root);
+        self.tile.resize(start + self.stride, 0.0);
+        self.count += 1;
+        if self.tile.len() == TILE * self.stride {
+            self.flush();
+        }
+    }
+
+    pub fn flush(&mut self) {
+        self.isa.gram(&self.tile, self.stride, &mut self.matrix);
+        self.tile.clear();
+    }
+
+    pub fn merge(&mut self, mut other: GramSum) {
+        other.flush();
+        self.flush();
+        self.matrix.iter_mut().zip(&other.matrix).for_each(|(sum, part)| *sum += part);
+        self.count += other.count;
+    }
+}
+
+pub(super) fn add(total: &mut [f64], part: &[f64]) {
+    total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+}

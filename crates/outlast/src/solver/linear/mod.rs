@@ -1,0 +1,310 @@
+//! Linear two-class support vector machine, hinge or truncated hinge, for many more rows than columns.
+//!
+//! ```text
+//! P(w, b) = 1/2 |w|^2 + sum_i c_i T(y_i (w'x_i + b)),       T(u) = min([1 - u]_+, 1 - s),   b unpenalised
+//! ```
+//!
+//! Normalised: features are divided by a power of two, P by the largest cap, so that only rho = 1 / (c_max sigma^2) carries the scale
+//! of the problem and data of any magnitude work. No copy of the data is made; rows are scaled as they are read.
+//!
+//! | file | does |
+//! |---|---|
+//! | `level` | a convex problem over some rows, and the sweep over rows in cached blocks on all threads |
+//! | `pilot` | a first guess from growing samples |
+//! | `smooth` | Newton's method on the smoothed loss: a few passes over all rows |
+//! | `band` | the exact solution from the rows near the kink, verified on all rows |
+//! | `interior` | primal-dual interior point: few rows, or last resort |
+//! | `truncated` | descent on the truncated loss and the majorise-minimise steps |
+//! | `certificate` | clean multipliers, exact balance, true duality gap |
+//!
+//! Four to six passes over the data for the plain hinge, O(n d) each, plus O(m p^2) per interior-point iteration on the m rows of a band.
+
+mod band;
+mod certificate;
+mod interior;
+mod level;
+mod pilot;
+mod smooth;
+mod truncated;
+
+use self::band::{Context, Guess};
+use self::certificate::{Certified, certify, middle_intercept};
+use self::interior::Pair;
+use self::level::{Block, Level, add};
+use super::{Options, Solution, Status};
+use crate::control::{Control, Progress};
+use crate::error::{Error, Result};
+use crate::linalg::Isa;
+use crate::problem::{KernelFunction, TwoClass};
+use rayon::prelude::*;
+
+#[doc(hidden)]
+pub static TRACE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// The solver's name.
+pub const NAME: &str = "linear-band";
+/// rho is kept within these bounds; beyond them the data decide nothing or everything, to any precision.
+const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
+/// Expected error of z at a caller's start.
+const WARM_ERROR: f64 = 0.2;
+
+/// Solves a linear two-class hinge problem, truncated or not.
+///
+/// ```
+/// use outlast::{Control, Dense, KernelFunction, Loss};
+/// use outlast::problem::TwoClass;
+/// use outlast::solver::{Options, linear};
+///
+/// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
+/// let problem = TwoClass {
+///     x: &x,
+///     signs: &[-1.0, -1.0, 1.0, 1.0],
+///     caps: &[10.0; 4],
+///     loss: Loss::hinge(),
+///     kernel: &KernelFunction::Linear,
+///     intercept: true,
+/// };
+/// let solution = linear::solve(&problem, &Options { tolerance: 1e-8, ..Options::default() }, &Control::default())?;
+/// // the widest gap between the classes is from 1 to 2: w = 2, b = -3
+/// assert!((solution.weights.unwrap()[0] - 2.0).abs() < 1e-3 && (solution.intercept + 3.0).abs() < 1e-3);
+/// # Ok::<(), outlast::Error>(())
+/// ```
+pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
+    check(problem)?;
+    let caps_largest = problem.caps.iter().fold(0.0f64, |largest, cap| largest.max(*cap));
+    if let Some(solution) = trivial(problem, caps_largest) {
+        return Ok(solution);
+    }
+    let unit = unit(problem);
+    let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / caps_largest).collect();
+    let level = Level {
+        x: problem.x,
+        unit,
+        signs: problem.signs,
+        caps: &caps,
+        ridge: ((unit / caps_largest) * unit).clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
+        linear: vec![0.0; problem.x.cols() + 1],
+        constant: 0.0,
+        intercept: problem.intercept,
+        isa: Isa::detect(),
+    };
+    let context = Context { control, metric: moments(&level) };
+    let start = start(&level, options)?;
+    let work = Work { problem, level: &level, caps_largest, options, context: &context };
+    match problem.loss.truncation() {
+        None => work.plain(start),
+        Some(truncation) => work.truncated(start, 1.0 - truncation),
+    }
+}
+
+fn check(problem: &TwoClass) -> Result<()> {
+    if !matches!(problem.kernel, KernelFunction::Linear) {
+        return Err(Error::parameter("solver", NAME, "used with the linear kernel only"));
+    }
+    if problem.loss.base().name() != "hinge" {
+        let allowed = format!("used with the hinge loss only, not {}", problem.loss.base().name());
+        return Err(Error::parameter("solver", NAME, allowed));
+    }
+    let n = problem.x.rows();
+    if problem.signs.len() != n || problem.caps.len() != n || u32::try_from(n).is_err() {
+        let found = format!("{n} rows for {} labels and {} weights", problem.signs.len(), problem.caps.len());
+        return Err(Error::shape("X", found, "as many of each, fewer than 2^32"));
+    }
+    Ok(())
+}
+
+/// The answer when nothing has to be computed: no row counts, or all that count are of one class and b is free.
+fn trivial(problem: &TwoClass, caps_largest: f64) -> Option<Solution> {
+    let mut counted = problem.signs.iter().zip(problem.caps).filter(|(_, cap)| **cap > 0.0).map(|(y, _)| *y);
+    let intercept = if caps_largest > 0.0 {
+        let first = counted.next()?;
+        if !problem.intercept || counted.any(|y| y != first) {
+            return None;
+        }
+        first
+    } else {
+        0.0
+    };
+    let n = problem.rows();
+    Some(Solution {
+        expansion: vec![0.0; n],
+        weights: Some(vec![0.0; problem.x.cols()]),
+        intercept,
+        decision: vec![intercept; n],
+        truncated: problem.signs.iter().map(|y| problem.loss.truncates(y * intercept)).collect(),
+        objective: 0.0,
+        gap: 0.0,
+        trace: vec![0.0],
+        iterations: 0,
+        status: Status::Converged,
+        solver: NAME,
+    })
+}
+
+/// The power of two that brings the largest feature to between 1/2 and 1.
+fn unit(problem: &TwoClass) -> f64 {
+    const PIECE: usize = 256;
+    let (n, d) = (problem.x.rows(), problem.x.cols());
+    let piece = (PIECE * 64 / d.max(1)).clamp(1, 4096);
+    let largest = (0..n.div_ceil(piece))
+        .into_par_iter()
+        .map_init(Vec::new, |scratch, number| {
+            let block = problem.x.block(number * piece..((number + 1) * piece).min(n), scratch);
+            let mut lanes = [0.0f64; 8];
+            for values in block.chunks(8) {
+                for (lane, value) in lanes.iter_mut().zip(values) {
+                    let size = value.abs();
+                    *lane = if size > *lane { size } else { *lane };
+                }
+            }
+            lanes.iter().fold(0.0f64, |a, b| a.max(*b))
+        })
+        .reduce(|| 0.0, f64::max);
+    if largest > 0.0 { (-largest.log2().floor().clamp(-1000.0, 1000.0)).exp2() } else { 1.0 }
+}
+
+/// sum_i k_i x_ij^2 for each column, and sum k.
+fn moments(level: &Level) -> Vec<f64> {
+    let d = level.x.cols();
+    let mut nothing = vec![(); level.rows()];
+    let visit = |block: &Block, _: &mut [()], sums: &mut Vec<f64>| {
+        for (k, cap) in block.caps.iter().enumerate() {
+            let factor = cap.sqrt() * level.unit;
+            for (sum, x) in sums.iter_mut().zip(&block.x[k * d..(k + 1) * d]) {
+                let x = factor * x;
+                *sum += x * x;
+            }
+            sums[d] += cap;
+        }
+    };
+    level.sweep(&mut nothing, || vec![0.0; d + 1], visit, |total, part| add(total, &part))
+}
+
+/// theta of the caller's start, if any.
+fn start(level: &Level, options: &Options) -> Result<Option<Vec<f64>>> {
+    let Some(start) = &options.start else { return Ok(None) };
+    let Some(weights) = &start.weights else { return Ok(None) };
+    if weights.len() + 1 != level.order() {
+        let expected = format!("{} weights", level.order() - 1);
+        return Err(Error::shape("start", format!("{} weights", weights.len()), expected));
+    }
+    let mut theta: Vec<f64> = weights.iter().map(|w| w / level.unit).collect();
+    theta.push(if level.intercept { start.intercept } else { 0.0 });
+    Ok(theta.iter().all(|value| value.is_finite()).then_some(theta))
+}
+
+/// One call of [`solve`].
+struct Work<'a> {
+    problem: &'a TwoClass<'a>,
+    level: &'a Level<'a>,
+    caps_largest: f64,
+    options: &'a Options,
+    context: &'a Context<'a>,
+}
+
+impl Work<'_> {
+    fn convex(&self, start: Option<Vec<f64>>, tolerance: f64) -> Result<Pair> {
+        let level = self.level;
+        let (theta, error, before) = match start {
+            Some(theta) => (theta, WARM_ERROR, 0),
+            None if level.rows() <= band::few(level) => (vec![0.0; level.order()], 1.0, 0),
+            None => {
+                let pilot = pilot::run(level, self.options.seed, self.context)?;
+                (pilot.theta, pilot.error, pilot.iterations)
+            }
+        };
+        let guess = Guess { theta: &theta, error, smooth: true };
+        let mut pair = band::solve(level, guess, tolerance, self.context)?;
+        pair.iterations += before;
+        Ok(pair)
+    }
+
+    fn plain(&self, start: Option<Vec<f64>>) -> Result<Solution> {
+        let tolerance = self.options.tolerance;
+        // a little to spare for what cleaning the multipliers costs
+        let pair = self.convex(start, 0.5 * tolerance)?;
+        let found = certify(self.level, &pair, tolerance);
+        let truncated = vec![false; self.level.rows()];
+        Ok(self.solution(found, truncated, Vec::new(), pair.iterations, Status::Converged))
+    }
+
+    fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
+        let tolerance = self.options.tolerance;
+        let plain = self.convex(start, truncated::plain_tolerance(self.level.rows(), tolerance))?;
+        let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps };
+        let end = truncated::solve(self.level, &plain, plan, self.context)?;
+        let iterations = plain.iterations + end.pair.iterations;
+        let kept: Vec<f64> =
+            self.level.caps.iter().zip(&end.truncated).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect();
+        let level = Level { caps: &kept, ..self.level.clone() };
+        let found = certify(&level, &end.pair, tolerance);
+        Ok(self.solution(found, end.truncated, end.trace, iterations, end.status))
+    }
+
+    /// Back to the caller's units.
+    fn solution(
+        &self,
+        found: Certified,
+        solved: Vec<bool>,
+        trace: Vec<f64>,
+        iterations: usize,
+        status: Status,
+    ) -> Solution {
+        let (problem, level) = (self.problem, self.level);
+        let gap = found.relative_gap();
+        let d = problem.x.cols();
+        let mut theta = found.theta;
+        if level.intercept {
+            let kept: Vec<f64> =
+                level.caps.iter().zip(&solved).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect();
+            let level = Level { caps: &kept, ..level.clone() };
+            if let Some(b) = middle_intercept(&level, &found.slacks, &found.dual, theta[d]) {
+                theta[d] = b;
+            }
+        }
+        let weights: Vec<f64> = theta[..d].iter().map(|w| w * level.unit).collect();
+        let intercept = theta[d];
+        let mut decision = vec![0.0; level.rows()];
+        level.slacks(&theta, &mut decision);
+        decision.iter_mut().zip(problem.signs).for_each(|(z, y)| *z = y * (1.0 - *z));
+        let half_norm = 0.5 * weights.iter().map(|w| w * w).sum::<f64>();
+        let loss: f64 = decision
+            .iter()
+            .zip(problem.signs)
+            .zip(problem.caps)
+            .filter(|(_, cap)| **cap > 0.0)
+            .map(|((f, y), cap)| cap * problem.loss.value(y * f))
+            .sum();
+        let objective = half_norm + loss;
+        let truncated: Vec<bool> =
+            decision.iter().zip(problem.signs).map(|(f, y)| problem.loss.truncates(y * f)).collect();
+        let rows = truncated.iter().zip(&solved).zip(level.caps);
+        let own = rows.filter(|((own, solved), cap)| own != solved && **cap > 0.0).count() == 0;
+        let mut trace: Vec<f64> = trace.iter().map(|value| value * self.caps_largest).collect();
+        trace.retain(|value| *value > objective);
+        trace.push(objective);
+        let status = match status {
+            Status::TimeLimit | Status::IterationLimit => status,
+            _ if self.context.control.out_of_time() && gap > self.options.tolerance => Status::TimeLimit,
+            _ if own && gap <= self.options.tolerance => Status::Converged,
+            _ => Status::Inaccurate,
+        };
+        let progress = Progress { stage: "certified", step: iterations, objective, gap };
+        self.context.control.report(progress);
+        // back from shares of the largest cap, without leaving the box by rounding
+        let beta = |k: usize| problem.signs[k] * (found.dual[k] * self.caps_largest).min(problem.caps[k]);
+        Solution {
+            expansion: (0..found.dual.len()).map(beta).collect(),
+            weights: Some(weights),
+            intercept,
+            decision,
+            truncated,
+            objective,
+            gap,
+            trace,
+            iterations,
+            status,
+            solver: NAME,
+        }
+    }
+}
