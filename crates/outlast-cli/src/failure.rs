@@ -68,6 +68,9 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::Parse { problem, .. } if problem.starts_with("feature index 0") => {
             Some("say --zero-based if indices count from 0")
         }
+        Error::Parse { problem, .. } if problem.starts_with("there is no target column;") => {
+            Some("name it with --target")
+        }
         Error::Classes { .. } => Some("the labels are taken from --target, by default the last column"),
         Error::ModelFile { file, .. } if looks_like_data(file) => {
             Some("the model comes first, then the data: outlast predict MODEL DATA")

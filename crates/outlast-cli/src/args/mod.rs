@@ -36,7 +36,7 @@ pub struct Cli {
 pub enum Command {
     /// Learn a model from labelled data
     #[command(after_help = FIT_EXAMPLES)]
-    Fit(FitArgs),
+    Fit(Box<FitArgs>),
     /// Label new data with a model
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(PredictArgs),

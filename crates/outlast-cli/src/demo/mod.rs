@@ -99,13 +99,13 @@ fn panel(title: &str, outcome: &Outcome) -> outlast::Result<Panel> {
     let points = Grid::points(GRID, -svg::REACH, svg::REACH);
     let values = outcome.model.decision_function(&Dense::new(GRID * GRID, 2, points)?)?;
     let support = count(outcome.model.support_count(), "support vector", "support vectors");
-    let outliers = count(outcome.model.summary.outliers, "row", "rows");
+    let outliers = count(outcome.model.summary.outliers, "outlier", "outliers");
     let subtitle = match outcome.model.summary.truncation {
         None => support,
-        Some(_) => format!("{support}; {outliers} recognised as outliers, {} of them wrong indeed", outcome.recognised),
+        Some(_) => format!("{support}; {outliers} found, {} with a wrong label", outcome.recognised),
     };
     Ok(Panel {
-        title: format!("{title}: {:.1} % errors on clean test data", 100.0 * outcome.test_error),
+        title: format!("{title}: {:.1} % test error", 100.0 * outcome.test_error),
         subtitle,
         grid: Grid { side: GRID, low: -svg::REACH, high: svg::REACH, values },
         support: outcome.support.clone(),

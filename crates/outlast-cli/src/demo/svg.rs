@@ -31,7 +31,8 @@ const OUTSIDE: &str = "#e08214";
 const WRONG: &str = "#c2185b";
 const INK: &str = "#263238";
 
-const STYLE: &str = "text { font-family: 'Helvetica Neue', Helvetica, Arial, sans-serif; fill: #263238; }
+const STYLE: &str =
+    "text { font-family: 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif; fill: #263238; }
 .head { font-size: 19px; font-weight: 600; }
 .title { font-size: 15px; font-weight: 600; }
 .small { font-size: 12px; fill: #607d8b; }

@@ -166,7 +166,7 @@ impl Columns<'_> {
     fn set_target(&self, roles: &mut [Role], target: Option<usize>, expected: &Expected) -> Outcome<()> {
         match target {
             Some(column) => roles[column] = if expected.labels { Role::Target } else { Role::Ignored },
-            None if expected.labels => return Err("there is no target column; name it with --target".to_string()),
+            None if expected.labels => return Err("there is no target column; say which one it is".to_string()),
             None => {}
         }
         Ok(())

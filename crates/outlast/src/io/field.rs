@@ -11,10 +11,46 @@ const QUOTED: usize = 40;
 /// A finite number, or what is wrong with the field.
 #[inline]
 pub(super) fn number(field: &[u8]) -> Result<f64, String> {
+    if let Some(value) = short_decimal(field) {
+        return Ok(value);
+    }
     match parse(field) {
         Some(value) if value.is_finite() => Ok(value),
         _ => slow_number(field),
     }
+}
+
+/// Powers of ten that are exact in f64 up to the longest fraction taken here.
+const TENS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Up to 15 digits with at most one dot, as most fields are. Both the digits as a whole number (below 2^53) and the power
+/// of ten are exact, so their quotient is rounded once: the nearest f64 (Clinger 1990). Anything else is left to others.
+#[inline]
+fn short_decimal(field: &[u8]) -> Option<f64> {
+    let (negative, digits) = match field {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.len() > 16 {
+        return None;
+    }
+    let (mut whole, mut count, mut fraction) = (0u64, 0usize, None);
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            whole = 10 * whole + u64::from(digit);
+            count += 1;
+        } else if byte == b'.' && fraction.is_none() {
+            fraction = Some(count);
+        } else {
+            return None;
+        }
+    }
+    if count == 0 || count > 15 {
+        return None;
+    }
+    let value = whole as f64 / TENS[fraction.map_or(0, |dot| count - dot)];
+    Some(if negative { -value } else { value })
 }
 
 #[inline]
@@ -57,12 +93,22 @@ pub(super) fn quote(piece: &[u8]) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn numbers_in_every_spelling() {
         for (text, value) in [("1", 1.0), (" -2.5 ", -2.5), ("+3e-2", 0.03), (".5", 0.5), ("1E3", 1000.0), ("-0", -0.0)]
         {
             assert_eq!(number(text.as_bytes()).unwrap().to_bits(), f64::to_bits(value), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_decimals_are_those_of_the_standard_library(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
+            if let Some(value) = short_decimal(text.as_bytes()) {
+                prop_assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits());
+            }
         }
     }
 

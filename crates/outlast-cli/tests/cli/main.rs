@@ -1,0 +1,7 @@
+//! The command as its users meet it: run as a process, judged by what it prints, writes and returns.
+
+mod common;
+mod demo;
+mod interrupt;
+mod refusals;
+mod round_trip;

@@ -1,0 +1,91 @@
+//! Bad usage and bad input: exit code 2, a message that names the place, nothing written, no panic.
+
+use super::common::Folder;
+
+#[test]
+fn usage_errors_end_with_code_2() {
+    let folder = Folder::new();
+    folder.file("d.csv", "1,a\n2,b\n");
+    for arguments in [
+        &["nonsense"][..],
+        &["fit"],
+        &["fit", "d.csv", "--truncation", "0.5"],
+        &["fit", "d.csv", "--truncation", "maybe"],
+        &["fit", "d.csv", "--loss", "huber"],
+        &["fit", "d.csv", "--kernel", "magic"],
+        &["fit", "d.csv", "--gamma", "-1"],
+        &["fit", "d.csv", "--n-jobs", "0"],
+        &["fit", "d.csv", "--header", "--no-header"],
+        &["fit", "d.csv", "--fit-intercept", "true", "--no-intercept"],
+        &["fit", "d.csv", "--delimiter", "ab"],
+        &["fit", "d.csv", "--time-limit", "-3"],
+        &["evaluate", "m", "d.csv", "--fail-below", "1.5"],
+        &["demo", "--rows", "3"],
+        &["demo", "--flip", "0.9"],
+        &["fit", "d.csv", "-o", "-"],
+    ] {
+        let ran = folder.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.starts_with("error: "), "{arguments:?}: {}", ran.err);
+    }
+    assert_eq!(folder.names(), ["d.csv"]);
+}
+
+#[test]
+fn help_teaches() {
+    let folder = Folder::new();
+    assert!(folder.run(&["--help"]).good().contains("outlast fit data.csv -o model.outlast"));
+    let help = folder.run(&["fit", "--help"]).good();
+    for word in [
+        "--truncation",
+        "--class-weight",
+        "[default: rbf]",
+        "hinge, logistic, exponential",
+        "Examples:",
+        "--weight-column",
+    ] {
+        assert!(help.contains(word), "{word} in {help}");
+    }
+    assert!(folder.run(&["--version"]).good().starts_with("outlast "));
+}
+
+#[test]
+fn bad_data_are_named_with_line_and_column() {
+    let folder = Folder::new();
+    for (name, content, expected) in [
+        (
+            "a.csv",
+            &b"id,age,y\n1,2,a\n3,abc,b\n"[..],
+            "error: a.csv, line 3, column 2 (\"age\"): \"abc\" is not a number\nhint: ",
+        ),
+        ("b.csv", b"1,2,a\n3,,b\n", "b.csv, line 2, column 2: the value is missing (empty field)"),
+        ("c.csv", b"1,2,a\n3,b\n", "c.csv, line 2: the row has 2 fields, but the first row has 3"),
+        ("d.csv", b"", "d.csv: the file is empty"),
+        ("e.csv", b"a,b,y\n", "e.csv: the file has a header and no data"),
+        ("f.svm", b"1 1:1\n0 2:1 1:1\n", "f.svm, line 2, column 7: feature index 1 after 2"),
+        ("g.svm", b"1 0:1\n", "--zero-based"),
+        ("h.csv", b"1,2\0,a\n", "zero byte"),
+        ("i.parquet", b"PAR1", "not supported yet; convert to CSV"),
+        ("j.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0", "truncated"),
+    ] {
+        folder.file(name, content);
+        let error = folder.run(&["fit", name, "-o", "model"]).refused();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(folder.run(&["fit", "none.csv"]).refused().contains("none.csv: No such file"));
+    assert!(folder.run(&["fit", "."]).refused().contains("is a folder"));
+    assert!(folder.run(&["fit", "c.csv", "--target", "z"]).refused().contains("there is no target column \"z\""));
+    assert!(!folder.path("model").exists());
+}
+
+#[test]
+fn bad_models_are_told_from_bad_data() {
+    let folder = Folder::new();
+    folder.file("d.csv", "1,a\n2,b\n");
+    folder.file("newer", [&b"OUTLAST\0"[..], &[9; 30]].concat());
+    assert!(
+        folder.run(&["predict", "d.csv", "d.csv"]).refused().contains("not a model file\nhint: the model comes first")
+    );
+    assert!(folder.run(&["predict", "newer", "d.csv"]).refused().contains("update outlast"));
+    assert!(folder.run(&["evaluate", "none", "d.csv"]).refused().contains("none: No such file"));
+}
