@@ -21,7 +21,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 demo:
 	$(CARGO) build --release --locked -p outlast-cli
 	mkdir -p demo-output
-	cd demo-output && "$(abspath $(TARGET))/release/outlast" demo
+	"$(TARGET)/release/outlast" demo --output demo-output/demo.svg
 
 test: rust-lint rust-test python-test
 
