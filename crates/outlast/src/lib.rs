@@ -1,4 +1,32 @@
 //! Support vector machines that outlast bad labels and outliers.
+//!
+//! Outlast minimises
+//!
+//! ```text
+//! 1/2 |f|^2 + C sum_i weight_i min(l(y_i f(x_i)), l(s))
+//! ```
+//!
+//! over linear functions or those of a kernel's space, plus an unpenalised intercept. The loss l (hinge, logistic,
+//! exponential) is cut off at a margin s <= 0, the *truncation*: rows further on the wrong side stop pulling and are
+//! reported as outliers. Without truncation it is the ordinary support vector machine.
+//!
+//! ```
+//! use outlast::{Dense, Kernel, Truncated};
+//!
+//! let x = Dense::from_rows(&[[0.0], [0.2], [0.4], [0.6], [0.8], [1.0], [30.0]]);
+//! let y = [0, 0, 0, 1, 1, 1, 0]; // the last label is wrong, and far away
+//! let model = Truncated::new(10.0).kernel(Kernel::Linear).fit(&x, &y)?;
+//! assert_eq!(model.predict_codes(&x)?, [0, 0, 0, 1, 1, 1, 1]);
+//! let training = model.training.as_ref().expect("a fitted model knows its training rows");
+//! assert!(training.outliers[6]);
+//! assert!(model.summary.trace.windows(2).all(|pair| pair[1] <= pair[0]));
+//! # Ok::<(), outlast::Error>(())
+//! ```
+//!
+//! Rows go in as [`Dense`] (f64 or f32) or [`Csr`], labels as anything that is a [`Target`]. [`Truncated`] holds the
+//! parameters, [`FitRequest`] sample weights, a warm start and a [`Control`] for progress, interrupt and time limit;
+//! [`Model`] predicts. [`problem::TwoClass`] judges any candidate by objective and duality gap without calling a solver.
+//! The crate prints nothing. Readers and model files are in `io`, behind the feature of that name.
 
 pub mod control;
 pub mod data;
@@ -16,3 +44,8 @@ pub use error::{Error, Result};
 pub use model::{ClassWeight, FitRequest, Model, Truncated, Truncation};
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
 pub use solver::Status;
+
+/// The README's examples, run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

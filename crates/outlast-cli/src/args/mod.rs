@@ -149,6 +149,9 @@ pub struct DemoArgs {
     /// Where the picture goes
     #[arg(short, long, value_name = "SVG", default_value = "outlast-demo.svg")]
     pub output: PathBuf,
+    /// Also write the data to this folder, as train.csv and test.csv
+    #[arg(long, value_name = "FOLDER")]
+    pub save_data: Option<PathBuf>,
     /// Seed of the made-up data
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,

@@ -57,6 +57,15 @@ fn clean(random: &mut Random) -> Point {
     }
 }
 
+/// The points as a table with the label in the last column.
+pub fn as_csv(points: &[Point]) -> String {
+    let row = |point: &Point| {
+        let label = if point.outside { "outside" } else { "inside" };
+        format!("{},{},{label}\n", point.x[0], point.x[1])
+    };
+    "x1,x2,label\n".to_string() + &points.iter().map(row).collect::<String>()
+}
+
 /// The points as a design matrix and labels.
 pub fn split(points: &[Point]) -> Result<(Dense<'static>, Labels)> {
     let values: Vec<f64> = points.iter().flat_map(|point| point.x).collect();

@@ -44,6 +44,12 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     let outcomes = [plain, truncated];
     let picture = picture(&training, &outcomes)?;
     watch.write(|| io::write_atomically(&request.output, |out| out.write_all(picture.as_bytes())))?;
+    if let Some(folder) = &request.save_data {
+        for (name, points) in [("train.csv", &training), ("test.csv", &test)] {
+            let text = data::as_csv(points);
+            watch.write(|| io::write_atomically(&folder.join(name), |out| out.write_all(text.as_bytes())))?;
+        }
+    }
     drop(watch);
     if request.show.json {
         output::print_json(&as_json(request, &training, &outcomes))

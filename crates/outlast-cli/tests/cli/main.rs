@@ -3,5 +3,7 @@
 mod common;
 mod demo;
 mod interrupt;
+#[cfg(unix)]
+mod readme;
 mod refusals;
 mod round_trip;

@@ -174,7 +174,7 @@ impl Truncated {
         x.check_finite()?;
         let loss = self.truncated_loss(labels.classes().len())?;
         let caps = self.caps(&labels, request.sample_weight)?;
-        let kernel = self.kernel.resolve(x, &labels)?;
+        let kernel = self.kernel.resolve(x, &labels, request.sample_weight)?;
         let signs: Vec<f64> = labels.codes().iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect();
         let problem = TwoClass { x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept: self.fit_intercept };
         let options = self.options(request.start, labels.len())?;

@@ -103,13 +103,14 @@ pub fn run(
         exact = tolerance <= limits.tolerance;
         // a step that was solved too loosely to go down is solved again in full
         let enough = limits.decrease * current.abs();
-        if !exact && !(current - next > enough) {
+        let fell = current - next > enough; // false for NaN, which counts as a rise
+        if !exact && !fell {
             report = method.minimize(limits.tolerance, control)?;
             iterations += report.iterations;
             next = method.objective();
             exact = true;
         }
-        if !(next <= current) {
+        if next.is_nan() || next > current {
             method.restore();
             status = report.status;
             break;

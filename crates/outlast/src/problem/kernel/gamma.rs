@@ -50,8 +50,8 @@ impl Gamma {
         })
     }
 
-    /// The number for these data.
-    pub fn resolve(self, x: &dyn Design, labels: &Labels) -> Result<f64> {
+    /// The number for these data. Sample weights count for `Scale` only: a row of weight 2 is as good as two rows.
+    pub fn resolve(self, x: &dyn Design, labels: &Labels, weights: Option<&[f64]>) -> Result<f64> {
         let gamma = match self {
             Gamma::Value(value) => {
                 if !(value.is_finite() && value > 0.0) {
@@ -61,7 +61,7 @@ impl Gamma {
             }
             Gamma::Auto => 1.0 / x.cols() as f64,
             Gamma::Scale => {
-                let variance = variance(x);
+                let variance = variance(x, weights);
                 if variance > 0.0 { 1.0 / (x.cols() as f64 * variance) } else { 1.0 }
             }
             Gamma::Q1 => from_quantile(x, labels, 0.25),
@@ -73,26 +73,35 @@ impl Gamma {
     }
 }
 
-/// Variance over all entries, zeros of sparse storage included.
-fn variance(x: &dyn Design) -> f64 {
-    let count = x.rows() as f64 * x.cols() as f64;
-    let largest = reduce(x, f64::max, |values| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())));
-    if largest == 0.0 || count == 0.0 {
+/// Variance over all entries, zeros of sparse storage included, each row counted as often as its weight says.
+fn variance(x: &dyn Design, weights: Option<&[f64]>) -> f64 {
+    let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+    let total: f64 = (0..x.rows()).map(weight).sum::<f64>() * x.cols() as f64;
+    let largest =
+        fold(x, f64::max, |_, values| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())));
+    if largest == 0.0 || total == 0.0 {
         return 0.0;
     }
     // in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
     let add = |a, b| a + b;
-    let mean = reduce(x, add, |values| values.iter().map(|value| value / largest).sum()) / count;
-    let stored = reduce(x, add, |values| values.iter().map(|value| (value / largest - mean).powi(2)).sum());
-    let squares = stored + (count - x.stored() as f64) * mean * mean;
-    (squares / count) * largest * largest
+    let sum = fold(x, add, |row, values| weight(row) * values.iter().map(|value| value / largest).sum::<f64>());
+    let mean = sum / total;
+    let squares = fold(x, add, |row, values| {
+        let stored: f64 = values.iter().map(|value| (value / largest - mean).powi(2)).sum();
+        weight(row) * (stored + (x.cols() - values.len()) as f64 * mean * mean)
+    });
+    (squares / total) * largest * largest
 }
 
-/// Combines `part` of pieces of the stored entries, in order whatever the number of threads.
-fn reduce(x: &dyn Design, combine: impl Fn(f64, f64) -> f64, part: impl Fn(&[f64]) -> f64 + Sync) -> f64 {
-    let parts: Vec<f64> =
-        chunks(x).into_par_iter().map_init(Vec::new, |scratch, rows| part(x.stored_in(rows, scratch))).collect();
-    parts.into_iter().fold(0.0, combine)
+/// Combines `part` of every row's stored entries, in order whatever the number of threads.
+fn fold(x: &dyn Design, combine: impl Fn(f64, f64) -> f64 + Sync, part: impl Fn(usize, &[f64]) -> f64 + Sync) -> f64 {
+    let parts: Vec<f64> = chunks(x)
+        .into_par_iter()
+        .map_init(Vec::new, |scratch, rows| {
+            rows.map(|row| part(row, x.stored_in(row..row + 1, scratch))).fold(0.0, &combine)
+        })
+        .collect();
+    parts.into_iter().fold(0.0, &combine)
 }
 
 fn from_quantile(x: &dyn Design, labels: &Labels, quantile: f64) -> f64 {
@@ -126,10 +135,19 @@ mod tests {
         let x = Dense::from_rows(&[[0.0, 2.0], [4.0, 0.0]]);
         let y = Labels::new([0, 1]);
         // mean 1.5, variance (2.25 + .25 + 6.25 + 2.25) / 4 = 2.75
-        assert!((Gamma::Scale.resolve(&x, &y).unwrap() - 1.0 / 5.5).abs() < 1e-15);
+        assert!((Gamma::Scale.resolve(&x, &y, None).unwrap() - 1.0 / 5.5).abs() < 1e-15);
         let sparse = Csr::new(2, 2, vec![0, 1, 2], vec![1, 0], vec![2.0, 4.0]).unwrap();
-        assert!((Gamma::Scale.resolve(&sparse, &y).unwrap() - 1.0 / 5.5).abs() < 1e-15);
-        assert_eq!(Gamma::Auto.resolve(&x, &y).unwrap(), 0.5);
+        assert!((Gamma::Scale.resolve(&sparse, &y, None).unwrap() - 1.0 / 5.5).abs() < 1e-15);
+        assert_eq!(Gamma::Auto.resolve(&x, &y, None).unwrap(), 0.5);
+    }
+
+    #[test]
+    fn a_weight_of_two_is_the_row_twice() {
+        let x = Dense::from_rows(&[[0.0, 2.0], [4.0, 0.0], [7.0, 7.0]]);
+        let twice = Dense::from_rows(&[[0.0, 2.0], [4.0, 0.0], [4.0, 0.0]]);
+        let weighted = Gamma::Scale.resolve(&x, &Labels::new([0, 1, 1]), Some(&[1.0, 2.0, 0.0])).unwrap();
+        let repeated = Gamma::Scale.resolve(&twice, &Labels::new([0, 1, 1]), None).unwrap();
+        assert!((weighted - repeated).abs() < 1e-15);
     }
 
     #[test]
@@ -138,7 +156,7 @@ mod tests {
         let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
         let y = Labels::new([0, 1, 1, 1, 1, 1]);
         for (gamma, sigma) in [(Gamma::Q1, 2.0), (Gamma::Median, 3.0), (Gamma::Q3, 4.0)] {
-            assert!((gamma.resolve(&x, &y).unwrap() - 1.0 / (2.0 * sigma * sigma)).abs() < 1e-15);
+            assert!((gamma.resolve(&x, &y, None).unwrap() - 1.0 / (2.0 * sigma * sigma)).abs() < 1e-15);
         }
     }
 
@@ -147,11 +165,11 @@ mod tests {
         let y = Labels::new([0, 1, 1]);
         for scale in [1e-160, 1e-150, 1e150] {
             let x = Dense::from_rows(&[[scale], [2.0 * scale], [-scale]]);
-            let gamma = Gamma::Scale.resolve(&x, &y).unwrap();
+            let gamma = Gamma::Scale.resolve(&x, &y, None).unwrap();
             assert!(gamma.is_finite() && gamma > 0.0, "{scale}: {gamma}");
         }
         let constant = Dense::from_rows(&[[3.0], [3.0], [3.0]]);
-        assert_eq!(Gamma::Scale.resolve(&constant, &y).unwrap(), 1.0);
-        assert!(Gamma::Value(-1.0).resolve(&constant, &y).is_err());
+        assert_eq!(Gamma::Scale.resolve(&constant, &y, None).unwrap(), 1.0);
+        assert!(Gamma::Value(-1.0).resolve(&constant, &y, None).is_err());
     }
 }

@@ -99,21 +99,25 @@ impl Kernel {
     }
 
     /// Checks the parameters and fills in what the data decide.
-    pub fn resolve(&self, x: &dyn Design, labels: &Labels) -> Result<KernelFunction> {
+    pub fn resolve(&self, x: &dyn Design, labels: &Labels, weights: Option<&[f64]>) -> Result<KernelFunction> {
         let finite = |coef0: f64| {
             if coef0.is_finite() { Ok(coef0) } else { Err(Error::parameter("coef0", coef0, "a finite number")) }
         };
         Ok(match self {
             Kernel::Linear => KernelFunction::Linear,
-            Kernel::Rbf { gamma } => KernelFunction::Rbf { gamma: gamma.resolve(x, labels)? },
+            Kernel::Rbf { gamma } => KernelFunction::Rbf { gamma: gamma.resolve(x, labels, weights)? },
             Kernel::Poly { gamma, degree, coef0 } => {
                 if *degree == 0 || *degree > 64 {
                     return Err(Error::parameter("degree", degree, "a whole number from 1 to 64"));
                 }
-                KernelFunction::Poly { gamma: gamma.resolve(x, labels)?, degree: *degree, coef0: finite(*coef0)? }
+                KernelFunction::Poly {
+                    gamma: gamma.resolve(x, labels, weights)?,
+                    degree: *degree,
+                    coef0: finite(*coef0)?,
+                }
             }
             Kernel::Sigmoid { gamma, coef0 } => {
-                KernelFunction::Sigmoid { gamma: gamma.resolve(x, labels)?, coef0: finite(*coef0)? }
+                KernelFunction::Sigmoid { gamma: gamma.resolve(x, labels, weights)?, coef0: finite(*coef0)? }
             }
             Kernel::Precomputed => {
                 if x.rows() != x.cols() {
@@ -131,8 +135,10 @@ impl Kernel {
 #[derive(Clone)]
 pub struct CustomKernel {
     name: String,
-    function: Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>,
+    function: Arc<Evaluate>,
 }
+
+type Evaluate = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
 
 impl CustomKernel {
     /// The caller's name for it.
