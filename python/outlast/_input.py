@@ -60,31 +60,6 @@ def check_positive_weights(codes: NDArray[Any], weights: NDArray[Any]) -> None:
         raise ValueError("the rows of positive sample_weight are of one class only; two classes are needed")
 
 
-def weighted_variance(X: Any, weights: NDArray[Any]) -> float:
-    """Variance over all entries of X, every row counted ``weight`` times."""
-    total = weights.sum() * X.shape[1]
-    largest = abs(X).max()
-    if largest == 0:
-        return 0.0
-    # in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
-    X = X.astype(np.float64) / float(largest)
-    mean = (weights @ X).sum() / total
-    if sparse.issparse(X):
-        stored = np.repeat(weights, np.diff(X.indptr))
-        squares = stored @ (X.data - mean) ** 2 + (total - stored.sum()) * mean**2
-    else:
-        squares = (weights @ (X - mean) ** 2).sum()
-    return float(squares / total) * float(largest) ** 2
-
-
-def scale_gamma(X: Any, weights: NDArray[Any]) -> float:
-    """gamma="scale" for weighted rows, 1 / (d Var(X)): a row of weight 2 is the same as two rows."""
-    variance = weighted_variance(X, weights)
-    with np.errstate(over="ignore", divide="ignore"):
-        gamma = 1.0 / (X.shape[1] * np.float64(variance)) if variance > 0 else 1.0
-    return float(np.clip(gamma, np.finfo(float).tiny, np.finfo(float).max))
-
-
 def real(name: str, value: Any) -> float:
     """A number as float; its range is the core's business."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):

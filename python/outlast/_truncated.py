@@ -212,12 +212,9 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_what_is_to_come()
         X, y = validate_data(self, X, y, **self._accepted())
         classes, codes = _input.encode(y)
-        gamma = _input.name_or_real("gamma", self.gamma)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             _input.check_positive_weights(codes, sample_weight)
-            if gamma == "scale" and not callable(self.kernel):
-                gamma = _input.scale_gamma(X, sample_weight)
         previous = self._previous_fit(X, classes) if self.warm_start else None
         rows = self._kernel_values(X, X) if callable(self.kernel) else X
         fitted = _core.fit(
@@ -229,7 +226,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             loss=_input.text("loss", self.loss),
             penalty=_input.text("penalty", self.penalty),
             kernel="precomputed" if callable(self.kernel) else _input.text("kernel", self.kernel),
-            gamma=gamma,
+            gamma=_input.name_or_real("gamma", self.gamma),
             degree=_input.whole("degree", self.degree, 1, 64),
             coef0=_input.real("coef0", self.coef0),
             class_weight=self._class_factors(classes, y),

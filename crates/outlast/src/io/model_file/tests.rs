@@ -239,7 +239,7 @@ fn what_can_not_be_read_back_is_not_written() {
     let path = folder.path().join("model");
     let mut custom = linear(vec![1.0]);
     let x = Dense::from_rows(&[[1.0]]);
-    custom.predictor.kernel = Kernel::custom("mine", |_, _| 0.0).resolve(&x, &crate::Labels::new([0])).unwrap();
+    custom.predictor.kernel = Kernel::custom("mine", |_, _| 0.0).resolve(&x, &crate::Labels::new([0]), None).unwrap();
     let error = save_model(&custom, &path).unwrap_err().to_string();
     assert!(error.contains("\"mine\" is a function of the caller's"), "{error}");
     let broken = linear(vec![f64::NAN]);

@@ -277,7 +277,7 @@ impl KernelFunction {
                 } else if sparse {
                     let square = own.iter().map(|v| v * v).sum::<f64>();
                     for ((value, &j), square_j) in values.iter_mut().zip(z_rows).zip(&squares) {
-                        *value = self.from_inner(z.dot(j as usize, own), square + square_j);
+                        *value = self.value_from_inner(z.dot(j as usize, own), square + square_j);
                     }
                 } else {
                     for (value, z) in values.iter_mut().zip(copies.chunks_exact(cols.max(1))) {
@@ -291,7 +291,7 @@ impl KernelFunction {
     }
 
     /// k from x.z and |x|^2 + |z|^2.
-    fn from_inner(&self, inner: f64, squares: f64) -> f64 {
+    fn value_from_inner(&self, inner: f64, squares: f64) -> f64 {
         match self {
             KernelFunction::Rbf { gamma } => (-gamma * (squares - 2.0 * inner).max(0.0)).exp(),
             KernelFunction::Poly { gamma, degree, coef0 } => (gamma * inner + coef0).powi(*degree as i32),

@@ -26,7 +26,7 @@ pub(crate) struct Gram<'a> {
 }
 
 enum Source {
-    Tiles { prepared: Prepared, all: Panels },
+    Tiles { prepared: Box<Prepared>, all: Panels },
     Function,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Gram<'a> {
                 let panels = Panels::new(&prepared, &all);
                 let diagonal = prepared.diagonal.iter().map(|&value| value as f32).collect();
                 let (unit, dear) = (prepared.unit, prepared.work_per_value() > DEAR);
-                (Source::Tiles { prepared, all: panels }, unit, diagonal, dear)
+                (Source::Tiles { prepared: Box::new(prepared), all: panels }, unit, diagonal, dear)
             }
             None => {
                 let (unit, diagonal) = function_diagonal(x, kernel)?;

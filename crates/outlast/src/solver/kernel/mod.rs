@@ -18,7 +18,7 @@ mod two_level;
 
 use super::majorize::{self, Limits, Majorizer, Step};
 use super::tiles::Isa;
-use super::{Options, Solution};
+use super::{Options, Solution, Status};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::TwoClass;
@@ -26,12 +26,12 @@ use dual::Dual;
 use gram::Gram;
 use two_level::{Sizes, Solver};
 
-/// Up to this many rows every convex problem on the way is solved well beyond the tolerance asked for, so that the path is
-/// that of the exact d.c. algorithm started at the exact hinge solution.
-const EXACT_PATH: usize = 4000;
+/// Steps of the d.c. algorithm are solved to this many times the tolerance until the truncation set stands. On few rows
+/// they are not: the path is then that of the exact d.c. algorithm started at the exact hinge solution.
+const LOOSENESS: f64 = 10.0;
 
-/// Relative gap of the convex problems on that path.
-const EXACT_PATH_GAP: f64 = 1e-7;
+/// Up to how many rows that is.
+const EXACT_PATH: usize = 4000;
 
 /// The solver's name.
 pub const NAME: &str = "kernel-smo";
@@ -49,20 +49,19 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
     let mut machine = Machine::new(problem, gram, Solver::new(sizes, options));
     machine.warm_start(options)?;
     let truncated = problem.loss.truncation().is_some();
-    let exact_path = truncated && problem.rows() <= EXACT_PATH;
-    let tolerance = if exact_path { options.tolerance.min(EXACT_PATH_GAP) } else { options.tolerance };
+    let tolerance = options.tolerance;
     machine.solver.stage = "hinge";
     let start = machine.minimize(tolerance, control)?;
     let report = if truncated {
         machine.solver.stage = "truncated hinge";
-        let loose = if exact_path { tolerance } else { 10.0 * tolerance };
+        let loose = if problem.rows() <= EXACT_PATH { tolerance } else { LOOSENESS * tolerance };
         let limits = Limits { tolerance, loose, decrease: 0.01 * tolerance, max_steps: options.max_steps };
         majorize::run(&mut machine, start, &limits, "truncated hinge", control)?
     } else {
         let trace = vec![machine.objective()];
         majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status }
     };
-    Ok(machine.solution(report, options.tolerance))
+    Ok(machine.solution(report))
 }
 
 /// The iterate and its majoriser.
@@ -84,8 +83,9 @@ struct Saved {
     intercept: f64,
 }
 
-/// The largest box, so that sums over rows stay finite.
-const LARGEST_CAP: f64 = 1e290;
+/// The largest box in units of the kernel's size. A row that needs more than this is beyond f32 kernel values, and nearly
+/// beyond f64: the box is clipped and the answer reported as inaccurate.
+const LARGEST_CAP: f64 = 1e14;
 
 impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
     fn new(problem: &'p TwoClass<'a>, gram: Gram<'a>, solver: Solver<'o>) -> Self {
@@ -131,15 +131,13 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         1.0 + y * (self.dual.gradient[row] + self.intercept)
     }
 
-    fn solution(self, report: majorize::Report, tolerance: f64) -> Solution {
+    fn solution(self, report: majorize::Report) -> Solution {
         let rows = self.dual.rows();
         let unit = self.dual.gram.unit();
         let decision: Vec<f64> = (0..rows).map(|row| self.problem.signs[row] * self.margin(row)).collect();
         let truncated = (0..rows).map(|row| self.problem.loss.truncates(self.margin(row))).collect();
-        let mut status = report.status;
-        if status == super::Status::Inaccurate && report.gap <= tolerance {
-            status = super::Status::Converged;
-        }
+        let clipped = self.problem.caps.iter().any(|cap| cap * unit > LARGEST_CAP);
+        let status = if clipped { Status::Inaccurate } else { report.status };
         Solution {
             expansion: self.dual.beta.iter().map(|b| b / unit).collect(),
             weights: None,

@@ -297,7 +297,7 @@ fn add_anchor(kernel: &mut Aligned, size: usize, stride: usize) {
 
 /// The anchor takes the first padding place of a block, so there has to be one.
 fn leave_room_for_anchor(dual: &Dual, set: &mut Vec<u32>) {
-    if !dual.balanced && set.len() % super::super::tiles::PANEL == 0 {
+    if !dual.balanced && set.len().is_multiple_of(super::super::tiles::PANEL) {
         set.pop();
     }
 }
