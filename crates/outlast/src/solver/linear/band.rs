@@ -71,15 +71,14 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut z = vec![0.0; level.rows()];
     let delta = guess.error.clamp(1e-6, 1.0) * 2.0;
     let mut iterations = 0;
-    let curvature = if guess.smooth {
-        let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
-        let stop = Stop { still: 0.1 * delta, most: 10 };
+    let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
+    let probes = if guess.smooth {
+        let stop = Stop { still: 0.1 * delta, most: 10, trust: f64::INFINITY };
         let outcome = smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
         iterations += outcome.steps;
-        outcome.evaluation.curvature(level)
+        outcome.evaluation.probes(level)
     } else {
-        level.slacks(&theta, &mut z);
-        context.metric.iter().map(|moment| 0.1 * moment).collect()
+        smooth::evaluate(level, &theta, smoothing, &mut z).probes(level)
     };
     let mut state = vec![INACTIVE; level.rows()];
     let mut lowest = objective(level, &theta, &z);
@@ -87,11 +86,11 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut best: Option<Pair> = None;
     for round in 0..ROUNDS {
         context.control.check()?;
-        let mut chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+        let mut chosen = select(level, &z, half_width, f64::INFINITY, &probes, &mut state);
         if chosen.band.len() < few(level) / 2 {
             // too few rows to hold theta; more cost little
-            half_width = half_width.max(nearest(level, &z, few(level)));
-            chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+            half_width = half_width.max(nearest(level, &z, f64::INFINITY, few(level)));
+            chosen = select(level, &z, half_width, f64::INFINITY, &probes, &mut state);
         }
         if chosen.band.len() as f64 > WORTH * active as f64 {
             break;
@@ -166,9 +165,10 @@ fn objective(level: &Level, theta: &[f64], z: &[f64]) -> f64 {
     level.affine_part(theta) + level.caps.iter().zip(z).map(|(cap, z)| cap * z.max(0.0)).sum::<f64>()
 }
 
-/// The distance from the kink within which `count` of the rows that count lie.
-fn nearest(level: &Level, z: &[f64], count: usize) -> f64 {
-    let mut distances: Vec<f64> = z.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0).map(|(z, _)| z.abs()).collect();
+/// The distance from the kinks (0, and `ceiling` if finite) within which `count` of the rows that count lie.
+pub(super) fn nearest(level: &Level, z: &[f64], ceiling: f64, count: usize) -> f64 {
+    let counted = z.iter().zip(level.caps).filter(|(_, cap)| **cap > 0.0);
+    let mut distances: Vec<f64> = counted.map(|(z, _)| z.abs().min((z - ceiling).abs())).collect();
     if count >= distances.len() {
         return f64::INFINITY;
     }
@@ -189,25 +189,30 @@ pub(super) fn select(
     z: &[f64],
     half_width: f64,
     ceiling: f64,
-    curvature: &[f64],
+    probes: &[Vec<f64>],
     state: &mut [u8],
 ) -> Chosen {
+    let chosen = split(level, z, half_width, ceiling, probes, state);
+    // a window too empty to say anything about leverage
+    if 3 * chosen.band.len() > level.rows() && !probes.is_empty() {
+        return split(level, z, half_width, ceiling, &[], state);
+    }
+    chosen
+}
+
+fn split(level: &Level, z: &[f64], half_width: f64, ceiling: f64, probes: &[Vec<f64>], state: &mut [u8]) -> Chosen {
     let p = level.order();
-    let d = p - 1;
-    let unit = level.unit;
-    let weights: Vec<f64> = curvature[..d].iter().map(|h| LEVERAGE * (unit / h.sqrt()) * (unit / h.sqrt())).collect();
-    let rare = |x: &[f64], cap: f64, distance: f64| {
-        let mut lanes = [0.0; 8];
-        for (x, w) in x.chunks(8).zip(weights.chunks(8)) {
-            for (lane, (x, w)) in lanes.iter_mut().zip(x.iter().zip(w)) {
-                *lane += x * x * w;
-            }
-        }
-        cap * lanes.iter().sum::<f64>() > distance
-    };
-    type Sums = (Vec<u32>, Vec<f64>, f64, Vec<f64>);
-    let visit = |block: &Block, state: &mut [u8], (band, linear, constant, factors): &mut Sums| {
+    let probes: Vec<_> = probes.iter().map(|probe| level.functional(probe)).collect();
+    let share = LEVERAGE / probes.len().max(1) as f64;
+    type Sums = (Vec<u32>, Vec<f64>, f64, Vec<f64>, Vec<f64>, Vec<f64>);
+    let visit = |block: &Block, state: &mut [u8], (band, linear, constant, factors, moves, leverage): &mut Sums| {
         factors.clear();
+        leverage.clear();
+        leverage.resize(state.len(), 0.0);
+        for probe in &probes {
+            level.margins(block, probe, moves);
+            leverage.iter_mut().zip(moves.iter()).for_each(|(sum, value)| *sum += share * value * value);
+        }
         for (k, state) in state.iter_mut().enumerate() {
             let (row, cap) = (block.first + k, block.caps[k]);
             let z = z[row];
@@ -215,7 +220,7 @@ pub(super) fn select(
             let mut factor = 0.0;
             if cap == 0.0 {
                 *state = INACTIVE;
-            } else if *state == FORCED || distance <= half_width || rare(&block.x[k * d..(k + 1) * d], cap, distance) {
+            } else if *state == FORCED || distance <= half_width || cap * leverage[k] > distance {
                 *state = if *state == FORCED { FORCED } else { BAND };
                 band.push(row as u32);
             } else if z > ceiling {
@@ -232,8 +237,8 @@ pub(super) fn select(
         }
         level.add_rows(block, factors, linear);
     };
-    let new = || (Vec::new(), vec![0.0; p], 0.0, Vec::new());
-    let (band, mut linear, constant, _) = level.sweep(state, new, visit, |total, part| {
+    let new = || (Vec::new(), vec![0.0; p], 0.0, Vec::new(), Vec::new(), Vec::new());
+    let (band, mut linear, constant, ..) = level.sweep(state, new, visit, |total, part| {
         total.0.extend(part.0);
         add(&mut total.1, &part.1);
         total.2 += part.2;

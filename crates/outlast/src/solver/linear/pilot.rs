@@ -5,7 +5,7 @@
 
 use super::band::Context;
 use super::interior::{self, Begin};
-use super::level::Level;
+use super::level::{Copied, Level};
 use super::smooth::{self, Smoothing, Stop};
 use crate::error::Result;
 
@@ -19,19 +19,16 @@ pub(super) struct Pilot {
 }
 
 pub(super) fn run(level: &Level, seed: u64, context: &Context) -> Result<Pilot> {
-    let active: Vec<u32> = (0..level.rows() as u32).filter(|&row| level.caps[row as usize] > 0.0).collect();
+    let active = counted(level);
     let p = level.order();
     let mut size = (40 * p).max(2000);
-    let mut random = seed ^ 0x9E37_79B9_7F4A_7C15;
+    let mut random = (seed ^ 0x9E37_79B9_7F4A_7C15) | 1 << 63;
     let mut theta = vec![0.0; p];
     let mut error = 1.0f64;
     let mut iterations = 0;
     let mut first = true;
     while 3 * size < active.len() {
-        let sample = draw(&active, size, &mut random);
-        let mut copied = level.copy(&sample);
-        let factor = active.len() as f64 / sample.len() as f64;
-        copied.caps.iter_mut().for_each(|cap| *cap *= factor);
+        let copied = scaled_sample(level, &active, size, &mut random);
         let small = copied.level(level, level.linear.clone(), level.constant);
         if first {
             let pair = interior::solve(&small, Begin { theta: &theta, width: 1.0 }, LOOSE, context.control)?;
@@ -40,7 +37,7 @@ pub(super) fn run(level: &Level, seed: u64, context: &Context) -> Result<Pilot> 
             error = (p as f64 / size as f64).sqrt();
         } else {
             let smoothing = Smoothing { width: (3.0 * error).min(1.0), ceiling: f64::INFINITY };
-            let stop = Stop { still: 0.1 * error, most: 8 };
+            let stop = Stop { still: 0.1 * error, most: 8, trust: f64::INFINITY };
             let mut z = Vec::new();
             let outcome =
                 smooth::newton(&small, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
@@ -51,6 +48,23 @@ pub(super) fn run(level: &Level, seed: u64, context: &Context) -> Result<Pilot> 
         size *= GROWTH;
     }
     Ok(Pilot { theta, error: error.min(1.0), iterations })
+}
+
+/// A sample of `size` rows standing for all of a level; `None` when the level has not many more.
+pub(super) fn sample(level: &Level, size: usize, seed: u64) -> Option<Copied> {
+    let active = counted(level);
+    (4 * size < active.len()).then(|| scaled_sample(level, &active, size, &mut ((seed ^ 0x9E37_79B9_7F4A_7C15) | 1 << 63)))
+}
+
+fn counted(level: &Level) -> Vec<u32> {
+    (0..level.rows() as u32).filter(|&row| level.caps[row as usize] > 0.0).collect()
+}
+
+fn scaled_sample(level: &Level, active: &[u32], size: usize, random: &mut u64) -> Copied {
+    let mut copied = level.copy(&draw(active, size, random));
+    let factor = active.len() as f64 / size as f64;
+    copied.caps.iter_mut().for_each(|cap| *cap *= factor);
+    copied
 }
 
 /// One row from each of `size` equal stretches.

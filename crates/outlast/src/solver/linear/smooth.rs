@@ -13,9 +13,8 @@ use crate::linalg::{Factor, dot};
 use rayon::prelude::*;
 
 const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
+const PROBES: usize = 4;
 const LEAST_DAMPING: f64 = 1e-6;
-/// Largest root mean square movement of z in one step on the non-convex loss.
-const TRUST: f64 = 0.5;
 
 /// Shape of the smoothed loss.
 #[derive(Debug, Clone, Copy)]
@@ -52,20 +51,31 @@ impl Smoothing {
 
 /// The smoothed problem at one theta.
 pub(super) struct Evaluation {
-    pub value: f64,
-    /// the objective without smoothing
-    pub objective: f64,
+    value: f64,
     gradient: Vec<f64>,
     near: GramSum,
     far: Option<GramSum>,
 }
 
 impl Evaluation {
-    /// Diagonal of rho I + H_0.
-    pub fn curvature(&self, level: &Level) -> Vec<f64> {
+    /// Random vectors u with E (u'(x, 1))^2 = (x, 1)' H^-1 (x, 1), H = rho I + H_0: how far a row could move its own z, also along
+    /// directions that no row of the window supports.
+    pub fn probes(&self, level: &Level) -> Vec<Vec<f64>> {
         let (p, stride) = (level.order(), level.stride());
-        let ridge = |j: usize| if j + 1 < p { level.ridge } else { 0.0 };
-        (0..p).map(|j| self.near.matrix[j * stride + j] + ridge(j)).collect()
+        let mut matrix = self.near.matrix.clone();
+        level.add_ridge(&mut matrix);
+        let Some(factor) = Factor::nearest(&matrix, stride, p) else { return Vec::new() };
+        let mut random = 0x2545_F491_4F6C_DD1Du64;
+        let mut sign = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            if random >> 63 == 0 { -1.0 } else { 1.0 }
+        };
+        (0..PROBES)
+            .map(|_| factor.spread(&(0..p).map(|_| sign()).collect::<Vec<f64>>()))
+            .filter(|probe| probe.iter().all(|value| value.is_finite()))
+            .collect()
     }
 }
 
@@ -74,7 +84,6 @@ struct Sums {
     far: Option<GramSum>,
     gradient: Vec<f64>,
     value: f64,
-    loss: f64,
     margins: Vec<f64>,
     factors: Vec<f64>,
 }
@@ -91,7 +100,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
         far: (!convex).then(|| GramSum::new(level)),
         gradient: vec![0.0; p],
         value: 0.0,
-        loss: 0.0,
         margins: Vec::new(),
         factors: Vec::new(),
     };
@@ -119,7 +127,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
                 sums.near.push(&block.x[k * d..(k + 1) * d], level.unit, cap * inverse);
             }
             sums.value += cap * value;
-            sums.loss += cap * slack.clamp(0.0, ceiling);
             sums.factors[k] = -cap * slope * y;
         }
         level.add_rows(block, &sums.factors, &mut sums.gradient);
@@ -131,7 +138,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
         }
         add(&mut total.gradient, &part.gradient);
         total.value += part.value;
-        total.loss += part.loss;
     });
     sums.near.flush();
     if let Some(far) = &mut sums.far {
@@ -145,7 +151,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
     let affine = level.affine_part(theta);
     Evaluation {
         value: affine + width * sums.value,
-        objective: affine + sums.loss,
         gradient: sums.gradient,
         near: sums.near,
         far: sums.far,
@@ -165,6 +170,8 @@ pub(super) struct Outcome {
 pub(super) struct Stop {
     pub still: f64,
     pub most: usize,
+    /// Largest root mean square movement of z in one step on the non-convex loss.
+    pub trust: f64,
 }
 
 /// Lowers the smoothed objective from `theta`; `z` ends as the slacks there.
@@ -198,10 +205,10 @@ pub(super) fn newton(
         let mut next_theta = trial(1.0);
         let mut next = evaluate(level, &next_theta, smoothing, &mut next_z);
         let mut distance = root_mean_square(z, &next_z);
-        let too_far = !smoothing.is_convex() && distance > TRUST;
+        let too_far = distance > stop.trust;
         let mut length = 1.0;
         if !(next.value <= current.value + 1e-4 * slope) || too_far {
-            length = line_search(level, theta, &direction, slope, smoothing, z, &next_z, TRUST / distance);
+            length = line_search(level, theta, &direction, slope, smoothing, z, &next_z, stop.trust / distance);
             next_theta = trial(length);
             next = evaluate(level, &next_theta, smoothing, &mut next_z);
             distance *= length;

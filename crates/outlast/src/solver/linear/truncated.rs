@@ -17,6 +17,7 @@
 use super::band::{self, ACTIVE, BAND, Context, FORCED, Guess, INACTIVE, TRUNCATED};
 use super::interior::Pair;
 use super::level::Level;
+use super::pilot;
 use super::smooth::{self, Smoothing, Stop};
 use crate::control::Control;
 use crate::error::Result;
@@ -29,8 +30,12 @@ const SMALL: usize = 5000;
 const TIGHT: f64 = 1e-7;
 /// Gap of the plain optimum that starts a large problem.
 const LOOSE: f64 = 1e-3;
-/// Relative rounding error of P.
-const ROUNDING: f64 = 1e-12;
+/// Relative gap of the solves that only confirm a truncation set.
+const SETTLED: f64 = 1e-9;
+/// Rows of the sample on which the descent begins, in units of [`band::few`].
+const SAMPLE: usize = 10;
+/// Most rounds of smoothed descent for one width.
+const DESCENTS: usize = 12;
 /// Rounds of bands around both kinks.
 const ROUNDS: usize = 6;
 
@@ -60,7 +65,19 @@ pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
 pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<End> {
     let start = Trimmed::new(level, plan.ceiling, &plain.theta, context);
     let bound = start.value();
-    let mut candidate = descend(level, &plain.theta, plan, context)?;
+    let widest = 0.5f64.min(plan.ceiling);
+    let mut candidate = plain.theta.clone();
+    let mut width = widest;
+    if let Some(copied) = pilot::sample(level, SAMPLE * band::few(level), 0) {
+        // most of the way on a sample, if that leads down
+        let small = copied.level(level, level.linear.clone(), level.constant);
+        let theta = descend(&small, &candidate, widest, plan, context)?;
+        if Trimmed::new(level, plan.ceiling, &theta, context).value() < bound {
+            candidate = theta;
+            width = 3.0 * final_width(&small);
+        }
+    }
+    candidate = descend(level, &candidate, width.min(widest), plan, context)?;
     let smoothed = Trimmed::new(level, plan.ceiling, &candidate, context);
     if !(smoothed.value() <= bound) {
         candidate = plain.theta.clone();
@@ -80,24 +97,63 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
     Ok(end)
 }
 
-/// Newton's method on the smoothed truncated loss.
-fn descend(level: &Level, from: &[f64], plan: Plan, context: &Context) -> Result<Vec<f64>> {
-    let mut theta = from.to_vec();
-    let mut z = Vec::new();
+/// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows matter
+/// only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
+fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    let mut current = Trimmed::new(level, plan.ceiling, from, context);
     let last = final_width(level);
-    let mut width = 0.5f64.min(plan.ceiling).max(last);
+    let mut width = widest.max(last);
+    let mut moved = f64::INFINITY;
+    let mut whole = false;
     loop {
-        let smoothing = Smoothing { width, ceiling: plan.ceiling };
-        let stop = Stop { still: 0.05 * width, most: 15 };
-        let outcome = smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!("  smoothed {width:.2e}: steps {} moved {:.2e} P {:.6}", outcome.steps, outcome.moved, outcome.evaluation.objective);
+        for _ in 0..DESCENTS {
+            // far enough for several steps like the last, at most half of what z itself measures
+            let reach = (4.0 * moved).min(1.0f64.max(0.5 * spread(&current.z))).max(0.5);
+            let near: Vec<u32> = (0..current.z.len() as u32)
+                .filter(|&k| current.z[k as usize] > -reach && current.z[k as usize] < plan.ceiling + reach)
+                .collect();
+            let mut theta = current.theta.clone();
+            let mut z = Vec::new();
+            let smoothing = Smoothing { width, ceiling: plan.ceiling };
+            let stop = Stop { still: 0.05 * width, most: 5, trust: 0.5 * reach };
+            let outcome = if !whole && 2 * near.len() < level.rows() {
+                let copied = level.copy(&near);
+                let part = copied.level(level, level.linear.clone(), level.constant);
+                smooth::newton(&part, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?
+            } else {
+                smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?
+            };
+            let next = Trimmed::new(level, plan.ceiling, &theta, context);
+            if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
+                eprintln!("  smoothed {width:.2e}: rows {} reach {reach:.2} steps {} moved {:.2e} P {:.6} -> {:.6}", near.len(), outcome.steps, outcome.moved, current.value(), next.value());
+            }
+            moved = outcome.moved;
+            let settled = moved <= 0.1 * width || outcome.steps < stop.most;
+            let gained = current.value() - next.value();
+            if gained > 0.0 {
+                current = next;
+                whole = false;
+            } else if !std::mem::replace(&mut whole, true) {
+                // rows left out came back: once more with all of them
+                continue;
+            }
+            if settled || !(gained > 1e-6 * current.value()) {
+                break;
+            }
+            if context.control.out_of_time() {
+                return Ok(current.theta);
+            }
         }
-        if width <= last || context.control.out_of_time() {
-            return Ok(theta);
+        if width <= last {
+            return Ok(current.theta);
         }
-        width = (0.4 * width).max(last);
+        width = (0.3 * width).max(last);
     }
+}
+
+/// Root mean square of z.
+fn spread(z: &[f64]) -> f64 {
+    (z.iter().map(|z| z * z).sum::<f64>() / z.len().max(1) as f64).sqrt()
 }
 
 /// Smoothing at which the sampling error of z, sqrt(p/n), is reached.
@@ -110,35 +166,42 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
     if level.rows() <= 2 * band::few(level) {
         return Ok(theta);
     }
-    let curvature: Vec<f64> = context.metric.iter().map(|moment| 0.1 * moment).collect();
+    let mut z = vec![0.0; level.rows()];
+    let smoothing = Smoothing { width: final_width(level), ceiling: plan.ceiling };
+    let probes = smooth::evaluate(level, &theta, smoothing, &mut z).probes(level);
+    let mut state = vec![INACTIVE; level.rows()];
     let mut half_width = 1.5 * final_width(level);
     let mut current = Trimmed::new(level, plan.ceiling, &theta, context);
     for round in 0..ROUNDS {
         context.control.check()?;
-        let mut state = vec![INACTIVE; level.rows()];
-        let chosen = band::select(level, &current.z, half_width, plan.ceiling, &curvature, &mut state);
+        let enough = (2 * band::few(level)).min(level.rows() / 4);
+        half_width = half_width.max(band::nearest(level, &current.z, plan.ceiling, enough));
+        let chosen = band::select(level, &current.z, half_width, plan.ceiling, &probes, &mut state);
         if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
             break;
         }
         let copied = level.copy(&chosen.band);
         let inner = copied.level(level, chosen.linear, chosen.constant);
         let mut method = Trimmed::new(&inner, plan.ceiling, &theta, context);
-        let limits = Limits { tolerance: TIGHT, loose: TIGHT, decrease: 0.0, max_steps: plan.max_steps.min(60) };
+        let limits = Limits { tolerance: SETTLED, loose: SETTLED, decrease: 0.0, max_steps: plan.max_steps.min(60) };
         let report = majorize::run(&mut method, Step { gap: f64::NAN, iterations: 0, status: Status::Converged }, &limits, "band", context.control)?;
         let next = Trimmed::new(level, plan.ceiling, &method.theta, context);
-        let moved = (0..state.len()).filter(|&k| side(next.z[k], plan.ceiling) != state[k] && !matches!(state[k], BAND | FORCED));
-        let changed = moved.count();
+        let mut changed = 0;
+        for k in 0..state.len() {
+            let counts = level.caps[k] > 0.0 && !matches!(state[k], BAND | FORCED);
+            if counts && side(next.z[k], plan.ceiling) != state[k] {
+                changed += 1;
+                state[k] = FORCED;
+            }
+        }
         if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
             eprintln!("  kinks {round}: h {half_width:.2e} band {} steps {} changed outside {changed} P {:.6} -> {:.6}", chosen.band.len(), report.trace.len(), current.value(), next.value());
         }
         if next.value() < current.value() {
             theta = method.theta.clone();
             current = next;
-        } else {
+        } else if changed > chosen.band.len() {
             half_width *= 2.0;
-            if changed > 0 {
-                continue;
-            }
         }
         if changed == 0 {
             break;
@@ -166,7 +229,7 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
     if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
         eprintln!("  steps {} P {:?} {status}", trace.len(), trace.last());
     }
-    let status = settle(&mut method, tight, status, control)?;
+    let status = settle(&mut method, status, control)?;
     let own: Vec<bool> = method.z.iter().map(|z| *z > plan.ceiling).collect();
     // multipliers of rows that changed sides after the last solve; the certificate will tell what that costs
     let mut dual = method.dual;
@@ -182,19 +245,20 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
 }
 
 /// The loop also ends when a step no longer lowers P by more than rounding, with multipliers of an earlier majoriser. Solves with the
-/// iterate's own truncation set until that is the set of the answer too, as long as P does not rise beyond rounding.
-fn settle(method: &mut Trimmed, tolerance: f64, status: Status, control: &Control) -> Result<Status> {
+/// iterate's own truncation set until that is the set of the answer too, as long as P does not rise by more than their gap.
+fn settle(method: &mut Trimmed, status: Status, control: &Control) -> Result<Status> {
     if matches!(status, Status::TimeLimit | Status::IterationLimit) {
         return Ok(status);
     }
-    let limit = method.value() * (1.0 + ROUNDING);
+    let before = method.value();
     for _ in 0..ROUNDS {
         method.save();
         if method.majorize() == 0 && method.solved {
             break;
         }
-        let step = method.minimize(tolerance, control)?;
-        if !(method.value() <= limit) {
+        let step = method.minimize(SETTLED, control)?;
+        // P of the new iterate exceeds that of the old by no more than the gap
+        if !(method.value() <= before * (1.0 + 2.0 * step.gap.max(SETTLED))) {
             method.restore();
             break;
         }
