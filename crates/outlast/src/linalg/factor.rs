@@ -60,7 +60,7 @@ impl Factor {
         for _ in 0..REFINEMENTS {
             let residual = self.residual(right, &x);
             let next: f64 = residual.iter().zip(&self.scale).map(|(r, s)| (r * s) * (r * s)).sum();
-            if !(next < 0.25 * size) || next == 0.0 {
+            if next.is_nan() || next >= 0.25 * size || next == 0.0 {
                 break;
             }
             size = next;

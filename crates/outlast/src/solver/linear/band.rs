@@ -104,12 +104,6 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         let gap = found.pair.gap / found.pair.objective.abs().max(f64::MIN_POSITIVE);
         let objective = found.pair.objective;
         context.control.report(Progress { stage: "hinge", step: iterations, objective, gap });
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!(
-                "  level {} delta {delta:.2e} h {half_width:.2e} round {round} band {} inner gap {:.2e} violators {} gap {gap:.2e} P {objective:.8}",
-                level.rows(), chosen.band.len(), inner.gap / inner.objective, found.violators
-            );
-        }
         let inner_failed = inner.gap > tolerance * inner.objective.abs();
         let violators = found.violators;
         if objective <= lowest {

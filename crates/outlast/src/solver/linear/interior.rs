@@ -101,9 +101,6 @@ pub(super) fn solve(level: &Level, begin: Begin, tolerance: f64, control: &Contr
             break;
         }
         let Some(length) = advance(level, &state, &mut theta, &mut rows) else { break };
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!("    ip {iteration} P {:.6e} gap {:.2e} mu {:.2e} r {:.2e} rb {:.2e} step {length:.3}", state.objective, state.gap, state.mu, dot(&state.residual, &state.residual).sqrt(), state.residual[state.residual.len()-1]);
-        }
         if length < 1e-12 {
             break;
         }
@@ -210,9 +207,8 @@ fn assess(level: &Level, theta: &[f64], rows: &mut [Row]) -> Assessment {
     sums.gram.flush();
     level.normalise(&mut sums.dual);
     level.normalise(&mut sums.predictor);
-    let residual: Vec<f64> = (0..p)
-        .map(|j| level.linear[j] - sums.dual[j] + if j + 1 < p { level.ridge * theta[j] } else { 0.0 })
-        .collect();
+    let residual: Vec<f64> =
+        (0..p).map(|j| level.linear[j] - sums.dual[j] + if j + 1 < p { level.ridge * theta[j] } else { 0.0 }).collect();
     let residual_w = &residual[..d];
     level.add_ridge(&mut sums.gram.matrix);
     let pairs = sums.pairs.max(1) as f64;
@@ -364,6 +360,7 @@ fn final_step(level: &Level, direction: &[f64], centre: f64, second: f64, rows: 
             sums.longest = room(row.a, da, room(row.u, -da, room(row.s, ds, room(row.xi, dxi, sums.longest))));
         }
     };
-    let sums = level.sweep(rows, || StepSums::new(0), visit, |total, part| total.longest = total.longest.min(part.longest));
+    let sums =
+        level.sweep(rows, || StepSums::new(0), visit, |total, part| total.longest = total.longest.min(part.longest));
     sums.longest
 }

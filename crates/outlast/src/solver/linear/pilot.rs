@@ -53,7 +53,8 @@ pub(super) fn run(level: &Level, seed: u64, context: &Context) -> Result<Pilot> 
 /// A sample of `size` rows standing for all of a level; `None` when the level has not many more.
 pub(super) fn sample(level: &Level, size: usize, seed: u64) -> Option<Copied> {
     let active = counted(level);
-    (4 * size < active.len()).then(|| scaled_sample(level, &active, size, &mut ((seed ^ 0x9E37_79B9_7F4A_7C15) | 1 << 63)))
+    (4 * size < active.len())
+        .then(|| scaled_sample(level, &active, size, &mut ((seed ^ 0x9E37_79B9_7F4A_7C15) | 1 << 63)))
 }
 
 fn counted(level: &Level) -> Vec<u32> {

@@ -149,12 +149,7 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
     }
     sums.gradient[d] += level.linear[d];
     let affine = level.affine_part(theta);
-    Evaluation {
-        value: affine + width * sums.value,
-        gradient: sums.gradient,
-        near: sums.near,
-        far: sums.far,
-    }
+    Evaluation { value: affine + width * sums.value, gradient: sums.gradient, near: sums.near, far: sums.far }
 }
 
 /// What Newton's method did.
@@ -201,7 +196,8 @@ pub(super) fn newton(
             break;
         }
         steps += 1;
-        let trial = |t: f64| -> Vec<f64> { theta.iter().zip(&direction).map(|(theta, step)| theta + t * step).collect() };
+        let trial =
+            |t: f64| -> Vec<f64> { theta.iter().zip(&direction).map(|(theta, step)| theta + t * step).collect() };
         let mut next_theta = trial(1.0);
         let mut next = evaluate(level, &next_theta, smoothing, &mut next_z);
         let mut distance = root_mean_square(z, &next_z);
@@ -246,7 +242,8 @@ fn direction(level: &Level, metric: &[f64], at: &Evaluation, damping: f64) -> Op
         for share in SHARES {
             let mut matrix: Vec<f64> = near.iter().zip(&far.matrix).map(|(near, far)| near - share * far).collect();
             if !level.intercept {
-                matrix[(p - 1) * stride..(p - 1) * stride + p].copy_from_slice(&near[(p - 1) * stride..(p - 1) * stride + p]);
+                matrix[(p - 1) * stride..(p - 1) * stride + p]
+                    .copy_from_slice(&near[(p - 1) * stride..(p - 1) * stride + p]);
             }
             // definite with room to spare
             let mut strict = matrix.clone();

@@ -21,8 +21,8 @@ use super::pilot;
 use super::smooth::{self, Smoothing, Stop};
 use crate::control::Control;
 use crate::error::Result;
-use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
 use crate::solver::Status;
+use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
 
 /// Up to this many rows both paths are taken.
 const SMALL: usize = 5000;
@@ -124,9 +124,6 @@ fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Conte
                 smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?
             };
             let next = Trimmed::new(level, plan.ceiling, &theta, context);
-            if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-                eprintln!("  smoothed {width:.2e}: rows {} reach {reach:.2} steps {} moved {:.2e} P {:.6} -> {:.6}", near.len(), outcome.steps, outcome.moved, current.value(), next.value());
-            }
             moved = outcome.moved;
             let settled = moved <= 0.1 * width || outcome.steps < stop.most;
             let gained = current.value() - next.value();
@@ -172,7 +169,7 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
     let mut state = vec![INACTIVE; level.rows()];
     let mut half_width = 1.5 * final_width(level);
     let mut current = Trimmed::new(level, plan.ceiling, &theta, context);
-    for round in 0..ROUNDS {
+    for _ in 0..ROUNDS {
         context.control.check()?;
         let enough = (2 * band::few(level)).min(level.rows() / 4);
         half_width = half_width.max(band::nearest(level, &current.z, plan.ceiling, enough));
@@ -184,7 +181,8 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
         let inner = copied.level(level, chosen.linear, chosen.constant);
         let mut method = Trimmed::new(&inner, plan.ceiling, &theta, context);
         let limits = Limits { tolerance: SETTLED, loose: SETTLED, decrease: 0.0, max_steps: plan.max_steps.min(60) };
-        let report = majorize::run(&mut method, Step { gap: f64::NAN, iterations: 0, status: Status::Converged }, &limits, "band", context.control)?;
+        let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
+        majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
         let next = Trimmed::new(level, plan.ceiling, &method.theta, context);
         let mut changed = 0;
         for k in 0..state.len() {
@@ -193,9 +191,6 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
                 changed += 1;
                 state[k] = FORCED;
             }
-        }
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!("  kinks {round}: h {half_width:.2e} band {} steps {} changed outside {changed} P {:.6} -> {:.6}", chosen.band.len(), report.trace.len(), current.value(), next.value());
         }
         if next.value() < current.value() {
             theta = method.theta.clone();
@@ -224,11 +219,12 @@ fn side(z: f64, ceiling: f64) -> u8 {
 fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Result<End> {
     let tight = plan.tolerance.min(TIGHT);
     let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps };
-    let begin = Step { gap: plain.gap / plain.objective.abs().max(f64::MIN_POSITIVE), iterations: 0, status: Status::Converged };
+    let begin = Step {
+        gap: plain.gap / plain.objective.abs().max(f64::MIN_POSITIVE),
+        iterations: 0,
+        status: Status::Converged,
+    };
     let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
-    if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("  steps {} P {:?} {status}", trace.len(), trace.last());
-    }
     let status = settle(&mut method, status, control)?;
     let own: Vec<bool> = method.z.iter().map(|z| *z > plan.ceiling).collect();
     // multipliers of rows that changed sides after the last solve; the certificate will tell what that costs
