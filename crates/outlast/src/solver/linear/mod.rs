@@ -44,6 +44,8 @@ use rayon::prelude::*;
 const NAME: &str = "linear-band";
 /// rho is kept within these bounds; beyond them the data decide nothing or everything, to any precision.
 const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
+/// Most certificates taken until the set they hold for is the solution's own.
+const RECHECKS: usize = 3;
 /// Expected error of z at a caller's start.
 const WARM_ERROR: f64 = 0.2;
 
@@ -192,6 +194,11 @@ fn start(level: &Level, options: &Options) -> Result<Option<Vec<f64>>> {
     Ok(theta.iter().all(|value| value.is_finite()).then_some(theta))
 }
 
+/// Caps with those of truncated rows at 0.
+fn kept(caps: &[f64], truncated: &[bool]) -> Vec<f64> {
+    caps.iter().zip(truncated).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect()
+}
+
 /// One call of [`solve`].
 struct Work<'a> {
     problem: &'a TwoClass<'a>,
@@ -233,11 +240,27 @@ impl Work<'_> {
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps };
         let end = truncated::solve(self.level, &plain, plan, self.context)?;
         let iterations = plain.iterations + end.pair.iterations;
-        let kept: Vec<f64> =
-            self.level.caps.iter().zip(&end.truncated).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect();
-        let level = Level { caps: &kept, ..self.level.clone() };
-        let found = certify(&level, &end.pair, tolerance);
-        Ok(self.solution(found, end.truncated, end.trace, iterations, end.status))
+        let (mut pair, mut out) = (end.pair, end.truncated);
+        let mut found = self.certify_kept(&pair, &out);
+        for _ in 0..RECHECKS {
+            // the certificate may prefer a slightly different w, and with it another set
+            let own: Vec<bool> = found.slacks.iter().map(|z| *z > ceiling).collect();
+            if own == out {
+                break;
+            }
+            pair.theta = found.theta;
+            out = own;
+            found = self.certify_kept(&pair, &out);
+        }
+        Ok(self.solution(found, out, end.trace, iterations, end.status))
+    }
+
+    /// Certifies a pair for the convex problem without the truncated rows.
+    fn certify_kept(&self, pair: &Pair, truncated: &[bool]) -> Certified {
+        let caps = kept(self.level.caps, truncated);
+        let dual = pair.dual.iter().zip(&caps).map(|(a, cap)| a.min(*cap)).collect();
+        let level = Level { caps: &caps, ..self.level.clone() };
+        certify(&level, &Pair { dual, ..pair.clone() }, self.options.tolerance)
     }
 
     /// Back to the caller's units.
@@ -254,11 +277,14 @@ impl Work<'_> {
         let d = problem.x.cols();
         let mut theta = found.theta;
         if level.intercept {
-            let kept: Vec<f64> =
-                level.caps.iter().zip(&solved).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect();
-            let level = Level { caps: &kept, ..level.clone() };
+            let caps = kept(level.caps, &solved);
+            let level = Level { caps: &caps, ..level.clone() };
             if let Some(b) = middle_intercept(&level, &found.slacks, &found.dual, theta[d]) {
-                theta[d] = b;
+                // moving b must not change which rows are truncated
+                let shift = b - theta[d];
+                let rows = found.slacks.iter().zip(problem.signs).zip(&solved);
+                let same = rows.into_iter().all(|((z, y), out)| problem.loss.truncates(1.0 - z + y * shift) == *out);
+                theta[d] = if same { b } else { theta[d] };
             }
         }
         let weights: Vec<f64> = theta[..d].iter().map(|w| w * level.unit).collect();
@@ -275,10 +301,14 @@ impl Work<'_> {
             .map(|((f, y), cap)| cap * problem.loss.value(y * f))
             .sum();
         let objective = half_norm + loss;
-        let truncated: Vec<bool> =
+        let mut truncated: Vec<bool> =
             decision.iter().zip(problem.signs).map(|(f, y)| problem.loss.truncates(y * f)).collect();
-        let rows = truncated.iter().zip(&solved).zip(level.caps);
-        let own = rows.filter(|((own, solved), cap)| own != solved && **cap > 0.0).count() == 0;
+        let mut own = true;
+        for k in (0..truncated.len()).filter(|&k| level.caps[k] > 0.0) {
+            own &= truncated[k] == solved[k];
+            // the certificate holds for the set that was solved
+            truncated[k] = solved[k];
+        }
         let mut trace: Vec<f64> = trace.iter().map(|value| value * self.caps_largest).collect();
         trace.retain(|value| *value > objective);
         trace.push(objective);
