@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Data, Random, boxes, clarabel_dual, kernel_matrix, relative};
+use outlast::linalg::Isa;
 use outlast::problem::{Candidate, TwoClass};
-use outlast::solver::tiles::Isa;
 use outlast::solver::{Options, Solution, Start, kernel};
 use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Status};
 
@@ -186,7 +186,7 @@ fn instruction_sets_threads_budgets_and_storages_agree() {
                 let difference = relative(solution.objective, expected);
                 assert!(difference < CLOSE, "{} {what}: {difference:e} {:?}", kernel.name(), solution.status);
             };
-            for &isa in Isa::available() {
+            for isa in Isa::available() {
                 let run = |x| kernel::solve_on(isa, &problem(x), &options(), &Control::default()).unwrap();
                 check(&format!("{isa:?}"), run(&x));
                 check(&format!("{isa:?} sparse"), run(&sparse));

@@ -73,9 +73,6 @@ fn problem<'a>(x: &'a dyn Design, signs: &'a [f64], caps: &'a [f64], loss: Loss,
 fn solve(x: &dyn Design, signs: &[f64], caps: &[f64], loss: Loss, intercept: bool, tolerance: f64) -> Solution {
     let problem = problem(x, signs, caps, loss, intercept);
     let options = Options { tolerance, ..Options::default() };
-    if std::env::var("TR").is_ok() {
-        linear::TRACE.store(true, std::sync::atomic::Ordering::Relaxed);
-    } //XX
     let solution = linear::solve(&problem, &options, &Control::default()).unwrap();
     judge(&problem, &solution, tolerance);
     solution

@@ -47,7 +47,7 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     if let Some(folder) = &request.save_data {
         for (name, points) in [("train.csv", &training), ("test.csv", &test)] {
             let text = data::as_csv(points);
-            watch.write(|| io::write_atomically(&folder.join(name), |out| out.write_all(text.as_bytes())))?;
+            watch.write(|| io::write_atomically(folder.join(name), |out| out.write_all(text.as_bytes())))?;
         }
     }
     drop(watch);

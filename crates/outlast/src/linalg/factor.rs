@@ -60,13 +60,25 @@ impl Factor {
         for _ in 0..REFINEMENTS {
             let residual = self.residual(right, &x);
             let next: f64 = residual.iter().zip(&self.scale).map(|(r, s)| (r * s) * (r * s)).sum();
-            if !(next < 0.25 * size) || next == 0.0 {
+            if next.is_nan() || next >= 0.25 * size || next == 0.0 {
                 break;
             }
             size = next;
             let correction = self.once(&residual);
             x.iter_mut().zip(&correction).for_each(|(x, c)| *x += c);
         }
+        x
+    }
+
+    /// S L^-T noise: a vector of covariance A^-1 when `noise` has covariance I.
+    pub fn spread(&self, noise: &[f64]) -> Vec<f64> {
+        let lower = self.lower.L();
+        let mut x = noise[..self.order].to_vec();
+        for i in (0..self.order).rev() {
+            let known: f64 = (i + 1..self.order).map(|k| lower[(k, i)] * x[k]).sum();
+            x[i] = (x[i] - known) / lower[(i, i)];
+        }
+        x.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);
         x
     }
 
@@ -96,6 +108,10 @@ mod tests {
         let factor = Factor::definite(&matrix, 2, 2).unwrap();
         let x = factor.solve(&[3.0 * scale[0], 3.0 * scale[1]]);
         assert!((x[0] * scale[0] - 1.0).abs() < ACCURACY && (x[1] * scale[1] - 1.0).abs() < ACCURACY);
+
+        // |A^-1/2 e|^2 summed over unit vectors e is the trace of A^-1, 2/3 (1/s_0^2 + 1/s_1^2)
+        let trace: f64 = [[1.0, 0.0], [0.0, 1.0]].iter().map(|e| (factor.spread(e)[0] * scale[0]).powi(2)).sum();
+        assert!((trace - 2.0 / 3.0).abs() < ACCURACY);
 
         let twice = [1.0, 1.0, 1.0, 1.0];
         let x = Factor::nearest(&twice, 2, 2).unwrap().solve(&[2.0, 2.0]);

@@ -24,7 +24,7 @@ pub fn padded(columns: usize) -> usize {
     columns.next_multiple_of(LANES)
 }
 
-/// Which instructions the block functions use.
+/// Which vector instructions the inner loops use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isa {
     /// Whatever the target guarantees.
@@ -51,7 +51,11 @@ impl Isa {
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 found.push(Isa::Avx2);
-                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                if is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+                {
                     found.push(Isa::Avx512);
                 }
             }

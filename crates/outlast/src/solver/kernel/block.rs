@@ -12,9 +12,11 @@
 //! F is held in f32 minus a common shift: near the optimum what matters is F's distance from the shift, and that keeps its
 //! digits. Membership of rising and falling is held as an addend, 0 or infinity, so that the passes have no masks to load.
 
-use super::super::tiles::{Aligned, Isa, LANES, Lanes, Portable};
+use super::super::tiles::{Aligned, LANES, Lanes, Portable};
 #[cfg(target_arch = "x86_64")]
 use super::super::tiles::{Avx2, Avx512};
+
+use crate::linalg::Isa;
 
 /// A dense block: `rows` rows of K, each `stride` long (a multiple of 64), and the problem on them.
 pub(crate) struct DenseBlock<'a> {

@@ -5,9 +5,10 @@
 //! sparse rows, and rbf widths too fine for f32 exponents. Whole rows of K are kept, first come, never evicted, where a
 //! value costs clearly more than reading it back, as far as the budget reaches.
 
-use super::super::tiles::{self, Aligned, Isa, PANEL, Panels, Prepared};
+use super::super::tiles::{self, Aligned, PANEL, Panels, Prepared};
 use crate::data::Design;
 use crate::error::{Error, Result};
+use crate::linalg::Isa;
 use crate::problem::KernelFunction;
 use rayon::prelude::*;
 

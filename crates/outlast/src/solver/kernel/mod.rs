@@ -17,10 +17,10 @@ mod select;
 mod two_level;
 
 use super::majorize::{self, Limits, Majorizer, Step};
-use super::tiles::Isa;
 use super::{Options, Solution, Status};
 use crate::control::Control;
 use crate::error::Result;
+use crate::linalg::Isa;
 use crate::problem::TwoClass;
 use dual::Dual;
 use gram::Gram;

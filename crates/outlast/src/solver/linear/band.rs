@@ -71,15 +71,14 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut z = vec![0.0; level.rows()];
     let delta = guess.error.clamp(1e-6, 1.0) * 2.0;
     let mut iterations = 0;
-    let curvature = if guess.smooth {
-        let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
+    let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
+    let probes = if guess.smooth {
         let stop = Stop { still: 0.1 * delta, most: 10, trust: f64::INFINITY };
         let outcome = smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?;
         iterations += outcome.steps;
-        outcome.evaluation.curvature(level)
+        outcome.evaluation.probes(level)
     } else {
-        level.slacks(&theta, &mut z);
-        context.metric.iter().map(|moment| 0.1 * moment).collect()
+        smooth::evaluate(level, &theta, smoothing, &mut z).probes(level)
     };
     let mut state = vec![INACTIVE; level.rows()];
     let mut lowest = objective(level, &theta, &z);
@@ -87,11 +86,11 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut best: Option<Pair> = None;
     for round in 0..ROUNDS {
         context.control.check()?;
-        let mut chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+        let mut chosen = select(level, &z, half_width, f64::INFINITY, &probes, &mut state);
         if chosen.band.len() < few(level) / 2 {
             // too few rows to hold theta; more cost little
             half_width = half_width.max(nearest(level, &z, f64::INFINITY, few(level)));
-            chosen = select(level, &z, half_width, f64::INFINITY, &curvature, &mut state);
+            chosen = select(level, &z, half_width, f64::INFINITY, &probes, &mut state);
         }
         if chosen.band.len() as f64 > WORTH * active as f64 {
             break;
@@ -105,15 +104,6 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         let gap = found.pair.gap / found.pair.objective.abs().max(f64::MIN_POSITIVE);
         let objective = found.pair.objective;
         context.control.report(Progress { stage: "hinge", step: iterations, objective, gap });
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!(
-                "  level {} delta {delta:.2e} h {half_width:.2e} round {round} band {} inner gap {:.2e} violators {} gap {gap:.2e} P {objective:.8}",
-                level.rows(),
-                chosen.band.len(),
-                inner.gap / inner.objective,
-                found.violators
-            );
-        }
         let inner_failed = inner.gap > tolerance * inner.objective.abs();
         let violators = found.violators;
         if objective <= lowest {
@@ -193,25 +183,30 @@ pub(super) fn select(
     z: &[f64],
     half_width: f64,
     ceiling: f64,
-    curvature: &[f64],
+    probes: &[Vec<f64>],
     state: &mut [u8],
 ) -> Chosen {
+    let chosen = split(level, z, half_width, ceiling, probes, state);
+    // a window too empty to say anything about leverage
+    if 3 * chosen.band.len() > level.rows() && !probes.is_empty() {
+        return split(level, z, half_width, ceiling, &[], state);
+    }
+    chosen
+}
+
+fn split(level: &Level, z: &[f64], half_width: f64, ceiling: f64, probes: &[Vec<f64>], state: &mut [u8]) -> Chosen {
     let p = level.order();
-    let d = p - 1;
-    let unit = level.unit;
-    let weights: Vec<f64> = curvature[..d].iter().map(|h| LEVERAGE * (unit / h.sqrt()) * (unit / h.sqrt())).collect();
-    let rare = |x: &[f64], cap: f64, distance: f64| {
-        let mut lanes = [0.0; 8];
-        for (x, w) in x.chunks(8).zip(weights.chunks(8)) {
-            for (lane, (x, w)) in lanes.iter_mut().zip(x.iter().zip(w)) {
-                *lane += x * x * w;
-            }
-        }
-        cap * lanes.iter().sum::<f64>() > distance
-    };
-    type Sums = (Vec<u32>, Vec<f64>, f64, Vec<f64>);
-    let visit = |block: &Block, state: &mut [u8], (band, linear, constant, factors): &mut Sums| {
+    let probes: Vec<_> = probes.iter().map(|probe| level.functional(probe)).collect();
+    let share = LEVERAGE / probes.len().max(1) as f64;
+    type Sums = (Vec<u32>, Vec<f64>, f64, Vec<f64>, Vec<f64>, Vec<f64>);
+    let visit = |block: &Block, state: &mut [u8], (band, linear, constant, factors, moves, leverage): &mut Sums| {
         factors.clear();
+        leverage.clear();
+        leverage.resize(state.len(), 0.0);
+        for probe in &probes {
+            level.margins(block, probe, moves);
+            leverage.iter_mut().zip(moves.iter()).for_each(|(sum, value)| *sum += share * value * value);
+        }
         for (k, state) in state.iter_mut().enumerate() {
             let (row, cap) = (block.first + k, block.caps[k]);
             let z = z[row];
@@ -219,7 +214,7 @@ pub(super) fn select(
             let mut factor = 0.0;
             if cap == 0.0 {
                 *state = INACTIVE;
-            } else if *state == FORCED || distance <= half_width || rare(&block.x[k * d..(k + 1) * d], cap, distance) {
+            } else if *state == FORCED || distance <= half_width || cap * leverage[k] > distance {
                 *state = if *state == FORCED { FORCED } else { BAND };
                 band.push(row as u32);
             } else if z > ceiling {
@@ -236,8 +231,8 @@ pub(super) fn select(
         }
         level.add_rows(block, factors, linear);
     };
-    let new = || (Vec::new(), vec![0.0; p], 0.0, Vec::new());
-    let (band, mut linear, constant, _) = level.sweep(state, new, visit, |total, part| {
+    let new = || (Vec::new(), vec![0.0; p], 0.0, Vec::new(), Vec::new(), Vec::new());
+    let (band, mut linear, constant, ..) = level.sweep(state, new, visit, |total, part| {
         total.0.extend(part.0);
         add(&mut total.1, &part.1);
         total.2 += part.2;

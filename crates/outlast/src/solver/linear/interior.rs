@@ -101,16 +101,6 @@ pub(super) fn solve(level: &Level, begin: Begin, tolerance: f64, control: &Contr
             break;
         }
         let Some(length) = advance(level, &state, &mut theta, &mut rows) else { break };
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!(
-                "    ip {iteration} P {:.6e} gap {:.2e} mu {:.2e} r {:.2e} rb {:.2e} step {length:.3}",
-                state.objective,
-                state.gap,
-                state.mu,
-                dot(&state.residual, &state.residual).sqrt(),
-                state.residual[state.residual.len() - 1]
-            );
-        }
         if length < 1e-12 {
             break;
         }

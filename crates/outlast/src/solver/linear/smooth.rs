@@ -13,6 +13,7 @@ use crate::linalg::{Factor, dot};
 use rayon::prelude::*;
 
 const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
+const PROBES: usize = 4;
 const LEAST_DAMPING: f64 = 1e-6;
 
 /// Shape of the smoothed loss.
@@ -50,20 +51,31 @@ impl Smoothing {
 
 /// The smoothed problem at one theta.
 pub(super) struct Evaluation {
-    pub value: f64,
-    /// the objective without smoothing
-    pub objective: f64,
+    value: f64,
     gradient: Vec<f64>,
     near: GramSum,
     far: Option<GramSum>,
 }
 
 impl Evaluation {
-    /// Diagonal of rho I + H_0.
-    pub fn curvature(&self, level: &Level) -> Vec<f64> {
+    /// Random vectors u with E (u'(x, 1))^2 = (x, 1)' H^-1 (x, 1), H = rho I + H_0: how far a row could move its own z, also along
+    /// directions that no row of the window supports.
+    pub fn probes(&self, level: &Level) -> Vec<Vec<f64>> {
         let (p, stride) = (level.order(), level.stride());
-        let ridge = |j: usize| if j + 1 < p { level.ridge } else { 0.0 };
-        (0..p).map(|j| self.near.matrix[j * stride + j] + ridge(j)).collect()
+        let mut matrix = self.near.matrix.clone();
+        level.add_ridge(&mut matrix);
+        let Some(factor) = Factor::nearest(&matrix, stride, p) else { return Vec::new() };
+        let mut random = 0x2545_F491_4F6C_DD1Du64;
+        let mut sign = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            if random >> 63 == 0 { -1.0 } else { 1.0 }
+        };
+        (0..PROBES)
+            .map(|_| factor.spread(&(0..p).map(|_| sign()).collect::<Vec<f64>>()))
+            .filter(|probe| probe.iter().all(|value| value.is_finite()))
+            .collect()
     }
 }
 
@@ -72,7 +84,6 @@ struct Sums {
     far: Option<GramSum>,
     gradient: Vec<f64>,
     value: f64,
-    loss: f64,
     margins: Vec<f64>,
     factors: Vec<f64>,
 }
@@ -89,7 +100,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
         far: (!convex).then(|| GramSum::new(level)),
         gradient: vec![0.0; p],
         value: 0.0,
-        loss: 0.0,
         margins: Vec::new(),
         factors: Vec::new(),
     };
@@ -117,7 +127,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
                 sums.near.push(&block.x[k * d..(k + 1) * d], level.unit, cap * inverse);
             }
             sums.value += cap * value;
-            sums.loss += cap * slack.clamp(0.0, ceiling);
             sums.factors[k] = -cap * slope * y;
         }
         level.add_rows(block, &sums.factors, &mut sums.gradient);
@@ -129,7 +138,6 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
         }
         add(&mut total.gradient, &part.gradient);
         total.value += part.value;
-        total.loss += part.loss;
     });
     sums.near.flush();
     if let Some(far) = &mut sums.far {
@@ -141,13 +149,7 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
     }
     sums.gradient[d] += level.linear[d];
     let affine = level.affine_part(theta);
-    Evaluation {
-        value: affine + width * sums.value,
-        objective: affine + sums.loss,
-        gradient: sums.gradient,
-        near: sums.near,
-        far: sums.far,
-    }
+    Evaluation { value: affine + width * sums.value, gradient: sums.gradient, near: sums.near, far: sums.far }
 }
 
 /// What Newton's method did.

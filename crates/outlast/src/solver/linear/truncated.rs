@@ -104,6 +104,7 @@ fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Conte
     let last = final_width(level);
     let mut width = widest.max(last);
     let mut moved = f64::INFINITY;
+    let mut whole = false;
     loop {
         for _ in 0..DESCENTS {
             // far enough for several steps like the last, at most half of what z itself measures
@@ -115,7 +116,7 @@ fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Conte
             let mut z = Vec::new();
             let smoothing = Smoothing { width, ceiling: plan.ceiling };
             let stop = Stop { still: 0.05 * width, most: 5, trust: 0.5 * reach };
-            let outcome = if 2 * near.len() < level.rows() {
+            let outcome = if !whole && 2 * near.len() < level.rows() {
                 let copied = level.copy(&near);
                 let part = copied.level(level, level.linear.clone(), level.constant);
                 smooth::newton(&part, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?
@@ -123,21 +124,15 @@ fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Conte
                 smooth::newton(level, &context.metric, &mut theta, &mut z, smoothing, stop, context.control)?
             };
             let next = Trimmed::new(level, plan.ceiling, &theta, context);
-            if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-                eprintln!(
-                    "  smoothed {width:.2e}: rows {} reach {reach:.2} steps {} moved {:.2e} P {:.6} -> {:.6}",
-                    near.len(),
-                    outcome.steps,
-                    outcome.moved,
-                    current.value(),
-                    next.value()
-                );
-            }
             moved = outcome.moved;
             let settled = moved <= 0.1 * width || outcome.steps < stop.most;
             let gained = current.value() - next.value();
             if gained > 0.0 {
                 current = next;
+                whole = false;
+            } else if !std::mem::replace(&mut whole, true) {
+                // rows left out came back: once more with all of them
+                continue;
             }
             if settled || !(gained > 1e-6 * current.value()) {
                 break;
@@ -168,15 +163,17 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
     if level.rows() <= 2 * band::few(level) {
         return Ok(theta);
     }
-    let curvature: Vec<f64> = context.metric.iter().map(|moment| 0.1 * moment).collect();
+    let mut z = vec![0.0; level.rows()];
+    let smoothing = Smoothing { width: final_width(level), ceiling: plan.ceiling };
+    let probes = smooth::evaluate(level, &theta, smoothing, &mut z).probes(level);
+    let mut state = vec![INACTIVE; level.rows()];
     let mut half_width = 1.5 * final_width(level);
     let mut current = Trimmed::new(level, plan.ceiling, &theta, context);
-    for round in 0..ROUNDS {
+    for _ in 0..ROUNDS {
         context.control.check()?;
-        let mut state = vec![INACTIVE; level.rows()];
         let enough = (2 * band::few(level)).min(level.rows() / 4);
         half_width = half_width.max(band::nearest(level, &current.z, plan.ceiling, enough));
-        let chosen = band::select(level, &current.z, half_width, plan.ceiling, &curvature, &mut state);
+        let chosen = band::select(level, &current.z, half_width, plan.ceiling, &probes, &mut state);
         if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
             break;
         }
@@ -184,34 +181,22 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
         let inner = copied.level(level, chosen.linear, chosen.constant);
         let mut method = Trimmed::new(&inner, plan.ceiling, &theta, context);
         let limits = Limits { tolerance: SETTLED, loose: SETTLED, decrease: 0.0, max_steps: plan.max_steps.min(60) };
-        let report = majorize::run(
-            &mut method,
-            Step { gap: f64::NAN, iterations: 0, status: Status::Converged },
-            &limits,
-            "band",
-            context.control,
-        )?;
+        let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
+        majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
         let next = Trimmed::new(level, plan.ceiling, &method.theta, context);
-        let moved = (0..state.len())
-            .filter(|&k| side(next.z[k], plan.ceiling) != state[k] && !matches!(state[k], BAND | FORCED));
-        let changed = moved.count();
-        if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-            eprintln!(
-                "  kinks {round}: h {half_width:.2e} band {} steps {} changed outside {changed} P {:.6} -> {:.6}",
-                chosen.band.len(),
-                report.trace.len(),
-                current.value(),
-                next.value()
-            );
+        let mut changed = 0;
+        for k in 0..state.len() {
+            let counts = level.caps[k] > 0.0 && !matches!(state[k], BAND | FORCED);
+            if counts && side(next.z[k], plan.ceiling) != state[k] {
+                changed += 1;
+                state[k] = FORCED;
+            }
         }
         if next.value() < current.value() {
             theta = method.theta.clone();
             current = next;
-        } else {
+        } else if changed > chosen.band.len() {
             half_width *= 2.0;
-            if changed > 0 {
-                continue;
-            }
         }
         if changed == 0 {
             break;
@@ -240,9 +225,6 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
         status: Status::Converged,
     };
     let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
-    if super::TRACE.load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("  steps {} P {:?} {status}", trace.len(), trace.last());
-    }
     let status = settle(&mut method, status, control)?;
     let own: Vec<bool> = method.z.iter().map(|z| *z > plan.ceiling).collect();
     // multipliers of rows that changed sides after the last solve; the certificate will tell what that costs

@@ -1,8 +1,8 @@
 //! Prediction: sum_j c_j k(z_j, x_i) for new rows x_i.
 
-use super::simd::Isa;
 use super::{PANEL, Panels, Prepared, multiply};
 use crate::data::Design;
+use crate::linalg::Isa;
 use crate::problem::KernelFunction;
 
 /// Up to this many support vectors values are computed in double precision.

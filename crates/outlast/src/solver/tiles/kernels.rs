@@ -2,8 +2,9 @@
 
 use super::pack::{Block, Entries, Panel};
 use super::prepared::Map;
-use super::simd::{Isa, LANES, Lanes, Portable};
+use super::simd::{LANES, Lanes, Portable};
 use super::{GROUP, PANEL};
+use crate::linalg::Isa;
 
 /// out[lane] += sum_j c_j k(panel lane, block row j)
 pub(super) fn sum(isa: Isa, map: Map, panel: Panel, block: &Block, out: &mut [f64; PANEL]) {

@@ -24,11 +24,11 @@ pub(crate) use buffer::Aligned;
 pub(crate) use expand::expand;
 pub(crate) use pack::{Block, Panels};
 pub(crate) use prepared::Prepared;
-pub use simd::Isa;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use simd::{Avx2, Avx512};
 pub(crate) use simd::{LANES, Lanes, Portable};
 
+use crate::linalg::Isa;
 use rayon::prelude::*;
 
 /// Rows of a panel.
@@ -147,7 +147,7 @@ mod tests {
                     let short: Vec<u32> = (0..count as u32).rev().step_by(3).collect();
                     let coefficients: Vec<f64> = short.iter().map(|&row| f64::from(row) - 31.5).collect();
                     let panels = Panels::new(&prepared, &all);
-                    for &isa in Isa::available() {
+                    for isa in Isa::available() {
                         let mut stored = vec![0.0; short.len() * panels.padded()];
                         store(isa, &panels, &prepared, &short, &mut stored);
                         let mut sums = vec![0.0; panels.padded()];

@@ -1,45 +1,8 @@
 //! Sixteen f32 lanes on three instruction sets.
 //!
 //! The tile and SMO kernels are written once, over [`Lanes`], and instantiated for AVX-512, AVX2 and plain Rust; the choice
-//! is made at run time ([`Isa::detect`]). A function that uses `Lanes` is `#[inline(always)]` and reached only through a
+//! is made at run time ([`Isa::detect`](crate::linalg::Isa::detect)). A function that uses `Lanes` is `#[inline(always)]` and reached only through a
 //! wrapper that enables the instruction set, so that it compiles to straight vector code.
-
-/// An instruction set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    /// 512-bit vectors.
-    Avx512,
-    /// 256-bit vectors with fused multiply-add.
-    Avx2,
-    /// Whatever the compiler makes of plain Rust.
-    Portable,
-}
-
-impl Isa {
-    /// The widest one this machine has.
-    pub fn detect() -> Isa {
-        Isa::available()[0]
-    }
-
-    /// All that this machine has, widest first.
-    pub fn available() -> &'static [Isa] {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vl");
-            if avx512 && avx2 {
-                return &[Isa::Avx512, Isa::Avx2, Isa::Portable];
-            }
-            if avx2 {
-                return &[Isa::Avx2, Isa::Portable];
-            }
-        }
-        &[Isa::Portable]
-    }
-}
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
