@@ -34,6 +34,7 @@ impl Random {
 }
 
 /// Rows, signs and weights of a noisy two-class problem.
+#[derive(Debug)]
 pub struct Data {
     pub rows: usize,
     pub cols: usize,

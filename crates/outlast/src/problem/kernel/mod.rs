@@ -275,7 +275,7 @@ impl KernelFunction {
                         *value = own[j as usize];
                     }
                 } else if sparse {
-                    let square = own.iter().map(|v| v * v).sum::<f64>();
+                    let square = x.squared_norm(row as usize);
                     for ((value, &j), square_j) in values.iter_mut().zip(z_rows).zip(&squares) {
                         *value = self.value_from_inner(z.dot(j as usize, own), square + square_j);
                     }

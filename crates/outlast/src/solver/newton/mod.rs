@@ -21,7 +21,7 @@ mod kernel;
 mod linear;
 mod rows;
 
-pub use gram::{Gram, Stored, Streamed};
+pub use gram::{Gram, Stored, Streamed, Tiled};
 
 use super::majorize::Step;
 use super::scaled::Scaled;
@@ -76,9 +76,17 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
     if n.saturating_mul(n).saturating_mul(8) <= options.cache_bytes {
         solve_with_gram(problem, &Stored::new(problem.x, problem.kernel), options, control)
     } else {
-        solve_with_gram(problem, &Streamed { x: problem.x, kernel: problem.kernel }, options, control)
+        // f32 tiles where their error stays well below the gap asked for
+        let tiled = if options.tolerance >= TILED { Tiled::new(problem.x, problem.kernel) } else { None };
+        match tiled {
+            Some(tiled) => solve_with_gram(problem, &tiled, options, control),
+            None => solve_with_gram(problem, &Streamed { x: problem.x, kernel: problem.kernel }, options, control),
+        }
     }
 }
+
+/// Relative gaps from which kernel values in f32 will do.
+const TILED: f64 = 1e-5;
 
 /// As [`solve`] in the expansion of any kernel, with the products K v supplied by the caller.
 pub fn solve_with_gram(problem: &TwoClass, gram: &dyn Gram, options: &Options, control: &Control) -> Result<Solution> {
