@@ -296,3 +296,76 @@ fn an_interrupt_ends_the_work() {
     let none = Control::default().time_limit(std::time::Duration::ZERO);
     assert_eq!(kernel::solve(&problem, &options(), &none).unwrap().status, Status::TimeLimit);
 }
+
+/// Rows so far out that f32 exponents mean nothing: alone, in a pair, and as a sentinel value.
+#[test]
+fn far_rows_do_not_disturb_the_others() {
+    let mut data = Data::noisy(400, 3, 0.1, 44);
+    for (row, value) in [(5, 1e6), (17, 999_999.0), (18, 999_999.3)] {
+        for column in 0..3 {
+            data.values[3 * row + column] = value;
+        }
+    }
+    let x = data.dense();
+    let caps = vec![2.0; data.rows];
+    let kernel = KernelFunction::Rbf { gamma: 0.5 };
+    for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
+        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        for isa in Isa::available() {
+            let solution = kernel::solve_on(isa, &problem, &options(), &Control::default()).unwrap();
+            assert_eq!(solution.status, Status::Converged, "{isa:?}");
+            let certificate = certify(&problem, &solution);
+            assert!(certificate.relative_gap() < CLOSE, "{isa:?}: {certificate:?}");
+        }
+    }
+}
+
+/// Without an intercept the anchor needs a place of its own, also when the block is full.
+#[test]
+fn no_intercept_at_every_size() {
+    for rows in [63, 64, 65, 127, 128, 129] {
+        // orthogonal rows: each is free at beta = y
+        let mut values = vec![0.0; rows * rows];
+        (0..rows).for_each(|row| values[row * rows + row] = 1.0);
+        let gram = Dense::new(rows, rows, values).unwrap();
+        let signs: Vec<f64> = (0..rows).map(|row| if row % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let caps = vec![5.0; rows];
+        let kernel = KernelFunction::Precomputed;
+        let problem =
+            TwoClass { x: &gram, signs: &signs, caps: &caps, loss: Loss::hinge(), kernel: &kernel, intercept: false };
+        let solution = solve(&problem);
+        assert_eq!(solution.status, Status::Converged);
+        assert!(relative(solution.objective, rows as f64 / 2.0) < CLOSE, "{rows}: {}", solution.objective);
+    }
+}
+
+/// Enough rows for blocks within the working set, for working sets smaller than the data, and for the loose path.
+#[test]
+fn many_rows_are_certified_by_the_judge() {
+    let data = Data::noisy(6000, 4, 0.15, 55);
+    let x = data.dense();
+    let caps = vec![1.0; data.rows];
+    let kernel = KernelFunction::Rbf { gamma: 0.2 };
+    let mut objectives = Vec::new();
+    for (loss, bytes) in
+        [(Loss::hinge(), 1 << 30), (Loss::hinge(), 1 << 20), (Loss::hinge().truncated_at(-1.0).unwrap(), 1 << 30)]
+    {
+        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let options = Options { tolerance: 1e-6, cache_bytes: bytes, ..Options::default() };
+        let solution = kernel::solve(&problem, &options, &Control::default()).unwrap();
+        assert_eq!(solution.status, Status::Converged);
+        let certificate = certify(&problem, &solution);
+        assert!(certificate.relative_gap() < 1e-4 && certificate.imbalance < 1e-6, "{certificate:?}");
+        objectives.push(solution.objective);
+    }
+    assert!(relative(objectives[0], objectives[1]) < 1e-5 && objectives[2] < objectives[0]);
+}
+
+#[test]
+fn a_kernel_that_returns_no_number_is_an_error() {
+    let data = Data::noisy(30, 2, 0.1, 3);
+    let bad = outlast::Kernel::custom("bad", |a, b| if a[0] == b[0] { 1.0 } else { f64::NAN });
+    let method = outlast::Truncated::new(1.0).kernel(bad);
+    let error = method.fit(&data.dense(), &data.labels()).unwrap_err().to_string();
+    assert!(error.contains("bad") && error.contains("not finite"), "{error}");
+}

@@ -27,6 +27,18 @@ macro_rules! class_from_int {
 }
 class_from_int!(i8, i16, i32, i64, u8, u16, u32, bool);
 
+macro_rules! class_from_wide {
+    ($($t:ty),*) => {
+        $(impl From<$t> for Class {
+            /// A number beyond the range of i64 becomes text.
+            fn from(value: $t) -> Self {
+                i64::try_from(value).map_or_else(|_| Class::Text(value.to_string()), Class::Int)
+            }
+        })*
+    };
+}
+class_from_wide!(u64, usize, isize);
+
 impl From<&str> for Class {
     fn from(value: &str) -> Self {
         Class::Text(value.to_owned())

@@ -11,6 +11,18 @@ use crate::error::Result;
 use crate::solver::Status;
 
 /// A fitted model.
+///
+/// ```
+/// use outlast::{Dense, Kernel, Truncated};
+///
+/// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
+/// let model = Truncated::new(10.0).kernel(Kernel::Linear).fit(&x, &[-1, -1, 1, 1])?;
+/// let new = Dense::from_rows(&[[-5.0], [5.0]]);
+/// assert_eq!(model.predict(&new)?[1].to_string(), "1");
+/// assert!(model.decision_function(&new)?[0] < 0.0);
+/// println!("{} support vectors, gap {:.0e}", model.support_count(), model.summary.gap);
+/// # Ok::<(), outlast::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// What predicts.

@@ -44,6 +44,20 @@ pub enum ClassWeight {
 }
 
 /// Parameters of the truncated-loss SVM. Build with [`Truncated::new`] and the setters, then [`fit`](Self::fit).
+///
+/// ```
+/// use outlast::{Dense, Gamma, Kernel, Loss, Truncated, Truncation};
+///
+/// let x = Dense::from_rows(&[[0.0, 0.1], [0.2, 0.0], [1.0, 0.9], [0.8, 1.1]]);
+/// let y = ["a", "a", "b", "b"];
+/// let robust = Truncated::new(1.0).kernel(Kernel::rbf(Gamma::Median)).fit(&x, &y)?;
+/// let plain = Truncated::new(1.0).truncation(Truncation::Off).kernel(Kernel::Linear).fit(&x, &y)?;
+/// let logistic = Truncated::new(1.0).loss(Loss::logistic()).truncation(-1.0).fit(&x, &y)?;
+/// for model in [robust, plain, logistic] {
+///     assert_eq!(model.predict_codes(&x)?, [0, 0, 1, 1]);
+/// }
+/// # Ok::<(), outlast::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Truncated {
     /// Weight of the loss against the penalty, > 0.
@@ -119,6 +133,12 @@ impl Truncated {
         self
     }
 
+    /// Sets the penalty.
+    pub fn penalty(mut self, penalty: Penalty) -> Self {
+        self.penalty = penalty;
+        self
+    }
+
     /// Sets the kernel.
     pub fn kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
@@ -140,6 +160,18 @@ impl Truncated {
     /// Sets the relative duality gap at which a convex step stops.
     pub fn tol(mut self, tol: f64) -> Self {
         self.tol = tol;
+        self
+    }
+
+    /// Sets the largest number of majorise-minimise steps.
+    pub fn max_iter(mut self, max_iter: usize) -> Self {
+        self.max_iter = max_iter;
+        self
+    }
+
+    /// Sets the seed of whatever is drawn at random.
+    pub fn random_state(mut self, seed: u64) -> Self {
+        self.random_state = seed;
         self
     }
 
@@ -167,23 +199,46 @@ impl Truncated {
     }
 
     /// Fits with sample weights, a start, or someone watching.
+    ///
+    /// ```
+    /// use outlast::{Control, Dense, FitRequest, Progress, Truncated};
+    ///
+    /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
+    /// let watch = |progress: Progress| assert!(progress.step < 1000);
+    /// let request = FitRequest {
+    ///     sample_weight: Some(&[1.0, 1.0, 1.0, 0.5]),
+    ///     control: Control::default().progress(&watch),
+    ///     ..FitRequest::default()
+    /// };
+    /// let model = Truncated::new(1.0).fit_with(&x, &[0, 0, 1, 1], &request)?;
+    /// // a second fit may start from the first
+    /// let warm = FitRequest { start: Some(&model), ..FitRequest::default() };
+    /// let stiffer = Truncated::new(10.0).fit_with(&x, &[0, 0, 1, 1], &warm)?;
+    /// assert_eq!(stiffer.predict_codes(&x)?, [0, 0, 1, 1]);
+    /// # Ok::<(), outlast::Error>(())
+    /// ```
     pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<Model> {
         let labels = y.labels();
         self.check()?;
         check_shapes(x, &labels, request)?;
+        in_pool(self.threads, || self.fit_checked(x, &labels, request))
+    }
+
+    fn fit_checked(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
         x.check_finite()?;
         let loss = self.truncated_loss(labels.classes().len())?;
-        let caps = self.caps(&labels, request.sample_weight)?;
-        let kernel = self.kernel.resolve(x, &labels, request.sample_weight)?;
+        let caps = self.caps(labels, request.sample_weight)?;
+        let kernel = self.kernel.resolve(x, labels, request.sample_weight)?;
         let signs: Vec<f64> = labels.codes().iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect();
         let problem = TwoClass { x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept: self.fit_intercept };
         let options = self.options(request.start, labels.len())?;
         let name = solver::choose(&self.solver, &problem)?;
-        let mut solution = in_pool(self.threads, || solver::solve(name, &problem, &options, &request.control))?;
+        let mut solution = solver::solve(name, &problem, &options, &request.control)?;
         if solution.status == Status::Inaccurate && solution.gap <= self.tol {
+            // small fits aim higher than they were asked to
             solution.status = Status::Converged;
         }
-        self.model(&problem, &labels, solution, request)
+        self.model(&problem, labels, solution, request)
     }
 
     /// Checks every parameter that can be checked without data.
@@ -295,6 +350,7 @@ impl Truncated {
             _ => Function::Kernel { rows: Rows::copy(x, &support)? },
         };
         let margins: Vec<f64> = solution.decision.iter().zip(problem.signs).map(|(f, y)| f * y).collect();
+        let outliers: Vec<bool> = margins.iter().map(|&margin| problem.loss.truncates(margin)).collect();
         let summary = Summary {
             method: "truncated".to_string(),
             c: self.c,
@@ -304,7 +360,7 @@ impl Truncated {
             solver: solution.solver.to_string(),
             rows: x.rows(),
             class_rows: labels.counts(),
-            outliers: solution.truncated.iter().filter(|&&outlier| outlier).count(),
+            outliers: outliers.iter().filter(|&&outlier| outlier).count(),
             objective: solution.objective,
             trace: solution.trace,
             gap: solution.gap,
@@ -321,7 +377,7 @@ impl Truncated {
             function,
             intercept: solution.intercept,
         };
-        let training = Training { margins, outliers: solution.truncated, expansion: solution.expansion };
+        let training = Training { margins, outliers, expansion: solution.expansion };
         Ok(Model { predictor, summary, training: Some(training) })
     }
 }

@@ -8,8 +8,12 @@ use crate::problem::{KernelFunction, TwoClass};
 /// The names a user can ask for.
 pub const NAMES: &[&str] = &["auto", kernel::NAME, linear::NAME, coordinate::NAME, newton::NAME];
 
-/// Columns up to which a d x d matrix is the cheapest thing to hold.
+/// Columns up to which a d x d matrix is the cheapest thing to hold, given rows enough: `TALL` per column.
 const NARROW: usize = 1000;
+const TALL: usize = 5;
+
+/// Columns so few that the number of rows does not matter.
+const FEW: usize = 64;
 
 /// Share of non-zeros from which sparse rows are better read densely.
 const FULL: f64 = 0.1;
@@ -34,12 +38,13 @@ pub fn choose(asked: &str, problem: &TwoClass) -> Result<&'static str> {
     if name != "auto" {
         return Ok(name);
     }
-    let entries = problem.x.rows() as f64 * problem.x.cols() as f64;
+    let cols = problem.x.cols();
+    let entries = problem.rows() as f64 * cols as f64;
     let dense = !problem.x.is_sparse() || problem.x.stored() as f64 >= FULL * entries;
     Ok(match (loss.is_smooth(), linear) {
         (true, _) => newton::NAME,
         (false, false) => kernel::NAME,
-        (false, true) if dense && problem.x.cols() <= NARROW => linear::NAME,
+        (false, true) if dense && (cols <= FEW || cols <= NARROW && problem.rows() >= TALL * cols) => linear::NAME,
         (false, true) => coordinate::NAME,
     })
 }

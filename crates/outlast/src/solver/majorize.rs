@@ -91,6 +91,7 @@ pub fn run(
             break;
         }
         method.save();
+        let before = report;
         let changed = method.majorize();
         if changed == 0 && exact {
             status = report.status;
@@ -101,18 +102,23 @@ pub fn run(
         iterations += report.iterations;
         let mut next = method.objective();
         exact = tolerance <= limits.tolerance;
-        // a step that was solved too loosely to go down is solved again in full
+        // a step solved too loosely to go down is solved again in full, then beyond that: exact steps never go up
         let enough = limits.decrease * current.abs();
-        let fell = current - next > enough; // false for NaN, which counts as a rise
-        if !exact && !fell {
-            report = method.minimize(limits.tolerance, control)?;
+        let mut again = limits.tolerance;
+        while report.status != Status::TimeLimit
+            && (!exact && !(current - next > enough) || exact && !(next <= current) && again >= 1e-4 * limits.tolerance)
+        {
+            report = method.minimize(again, control)?;
             iterations += report.iterations;
             next = method.objective();
             exact = true;
+            again *= 0.01;
         }
-        if next.is_nan() || next > current {
+        if !(next <= current) {
+            // what even that could not lower is as low as rounding can tell
             method.restore();
-            status = report.status;
+            report = before;
+            status = if report.gap <= limits.tolerance { report.status } else { Status::Inaccurate };
             break;
         }
         trace.push(next);

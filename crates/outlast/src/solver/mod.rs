@@ -21,7 +21,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// The last convex problem was solved to the tolerance asked for, and its truncation set is its own.
+    /// The last convex problem was solved to the tolerance asked for, and its truncation set is its own (or moving to that
+    /// set gains less than the tolerance can tell).
     Converged,
     /// As `Converged`, but rounding kept the gap above the tolerance asked for; the gap reached is reported.
     Inaccurate,

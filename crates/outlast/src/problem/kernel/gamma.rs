@@ -105,24 +105,43 @@ fn fold(x: &dyn Design, combine: impl Fn(f64, f64) -> f64 + Sync, part: impl Fn(
 }
 
 fn from_quantile(x: &dyn Design, labels: &Labels, quantile: f64) -> f64 {
-    let step = (x.rows() as f64 / (2.0 * PAIRS as f64).sqrt()).ceil().max(1.0) as usize;
-    let rows: Vec<usize> = (0..x.rows()).step_by(step).collect();
-    let mut distances = Vec::new();
-    let mut own = vec![0.0; x.cols()];
-    for (position, &row) in rows.iter().enumerate() {
-        x.copy_row(row, &mut own);
-        let square: f64 = own.iter().map(|v| v * v).sum();
-        for &other in rows[..position].iter().filter(|&&other| labels.codes()[other] != labels.codes()[row]) {
-            let distance = square - 2.0 * x.dot(other, &own) + x.squared_norm(other);
-            distances.push(distance.max(0.0));
-        }
+    let largest =
+        fold(x, f64::max, |_, values| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())));
+    if largest == 0.0 {
+        return 1.0;
     }
+    let rows = spread_over_classes(labels);
+    // in units of the largest entry, as in `variance`
+    let mut table = vec![0.0; rows.len() * x.cols()];
+    table.par_chunks_exact_mut(x.cols()).zip(&rows).for_each(|(out, &row)| {
+        x.copy_row(row, out);
+        out.iter_mut().for_each(|value| *value /= largest);
+    });
+    let of = |position: usize| &table[position * x.cols()..(position + 1) * x.cols()];
+    let class = |position: usize| labels.codes()[rows[position]];
+    let distance = |a: usize, b: usize| of(a).iter().zip(of(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let to_others =
+        |a: usize| -> Vec<f64> { (0..a).filter(|&b| class(a) != class(b)).map(|b| distance(a, b)).collect() };
+    let mut distances: Vec<f64> = (0..rows.len()).into_par_iter().flat_map_iter(to_others).collect();
     if distances.is_empty() {
         return 1.0;
     }
     let middle = ((distances.len() - 1) as f64 * quantile).round() as usize;
     let (_, &mut squared, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    if squared > 0.0 { 1.0 / (2.0 * squared) } else { 1.0 }
+    if squared > 0.0 { 1.0 / (2.0 * squared) / largest / largest } else { 1.0 }
+}
+
+/// Rows for the quartiles: all, or evenly spread within each class, as many of it as its share.
+fn spread_over_classes(labels: &Labels) -> Vec<usize> {
+    let most = (2.0 * PAIRS as f64).sqrt();
+    let step = (labels.len() as f64 / most).ceil().max(1.0) as usize;
+    let mut seen = vec![0usize; labels.classes().len()];
+    let chosen = |&row: &usize| {
+        let count = &mut seen[labels.codes()[row] as usize];
+        *count += 1;
+        (*count - 1).is_multiple_of(step)
+    };
+    (0..labels.len()).filter(chosen).collect()
 }
 
 #[cfg(test)]
@@ -157,6 +176,17 @@ mod tests {
         let y = Labels::new([0, 1, 1, 1, 1, 1]);
         for (gamma, sigma) in [(Gamma::Q1, 2.0), (Gamma::Median, 3.0), (Gamma::Q3, 4.0)] {
             assert!((gamma.resolve(&x, &y, None).unwrap() - 1.0 / (2.0 * sigma * sigma)).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn quartiles_see_both_classes_whatever_their_order() {
+        let rows: Vec<[f64; 1]> = (0..4000).map(|row| [if row % 2 == 0 { 0.0 } else { 3.0 }]).collect();
+        let y = Labels::new((0..4000).map(|row| row % 2));
+        for scale in [1.0, 1e-140, 1e140] {
+            let rows: Vec<[f64; 1]> = rows.iter().map(|row| [row[0] * scale]).collect();
+            let gamma = Gamma::Median.resolve(&Dense::from_rows(&rows), &y, None).unwrap();
+            assert!((gamma * 18.0 * scale * scale - 1.0).abs() < 1e-12, "{scale:e}: {gamma}");
         }
     }
 

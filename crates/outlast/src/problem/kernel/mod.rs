@@ -215,14 +215,13 @@ impl KernelFunction {
 
     /// k(x, z) in double precision from two dense rows. For `Precomputed` there is no such function: 0.
     pub fn evaluate(&self, x: &[f64], z: &[f64]) -> f64 {
-        let inner = || x.iter().zip(z).map(|(a, b)| a * b).sum::<f64>();
+        let inner = || lane_sum(x, z, |a, b| a * b);
         match self {
             KernelFunction::Linear => inner(),
             KernelFunction::Rbf { gamma } => {
                 // scaled before squaring: gamma |x - z|^2 is in range even where |x - z|^2 is not
                 let root = gamma.sqrt();
-                let distance = x.iter().zip(z).map(|(a, b)| (root * (a - b)).powi(2)).sum::<f64>();
-                (-distance).exp()
+                (-lane_sum(x, z, |a, b| (root * (a - b)).powi(2))).exp()
             }
             KernelFunction::Poly { gamma, degree, coef0 } => (gamma * inner() + coef0).powi(*degree as i32),
             KernelFunction::Sigmoid { gamma, coef0 } => (gamma * inner() + coef0).tanh(),
@@ -299,6 +298,20 @@ impl KernelFunction {
             _ => inner,
         }
     }
+}
+
+/// sum of term(x_k, z_k), eight at a time.
+#[inline(always)]
+fn lane_sum(x: &[f64], z: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (xs, zs) = (x.chunks_exact(8), z.chunks_exact(8));
+    let tail: f64 = xs.remainder().iter().zip(zs.remainder()).map(|(&x, &z)| term(x, z)).sum();
+    for (x, z) in xs.zip(zs) {
+        for lane in 0..8 {
+            lanes[lane] += term(x[lane], z[lane]);
+        }
+    }
+    lanes.iter().sum::<f64>() + tail
 }
 
 fn dense_copies(kernel: &KernelFunction, z: &dyn Design, rows: &[u32]) -> Vec<f64> {

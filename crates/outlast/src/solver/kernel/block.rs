@@ -28,12 +28,16 @@ pub(crate) struct DenseBlock<'a> {
     pub(crate) upper: &'a [f64],
 }
 
+/// Steps between two questions whether to stop.
+const ASK: usize = 1 << 14;
+
 /// A curvature below this share of K_ii + K_jj is rounding.
 const FLAT: f32 = 1e-6;
 
 impl DenseBlock<'_> {
-    /// Minimises from `beta` with gradient `gradient` - `shift` to a violation of `eps`. Returns the steps taken, at most
-    /// `most`.
+    /// Minimises from `beta` with gradient `gradient` - `shift` to a violation of `eps`, in at most `most` steps, or until
+    /// `stop`, which is asked now and then. Returns the steps taken.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn solve(
         &self,
         isa: Isa,
@@ -42,6 +46,7 @@ impl DenseBlock<'_> {
         shift: f64,
         eps: f64,
         most: usize,
+        stop: &dyn Fn() -> bool,
     ) -> usize {
         let mut state = State::new(self, beta, gradient, shift);
         let eps = eps as f32;
@@ -49,10 +54,10 @@ impl DenseBlock<'_> {
         unsafe {
             match isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => avx512(self, &mut state, beta, eps, most),
+                Isa::Avx512 => avx512(self, &mut state, beta, eps, most, stop),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => avx2(self, &mut state, beta, eps, most),
-                _ => minimize::<Portable>(self, &mut state, beta, eps, most),
+                Isa::Avx2 => avx2(self, &mut state, beta, eps, most, stop),
+                _ => minimize::<Portable>(self, &mut state, beta, eps, most, stop),
             }
         }
     }
@@ -99,21 +104,45 @@ impl State {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn avx512(block: &DenseBlock, state: &mut State, beta: &mut [f64], eps: f32, most: usize) -> usize {
-    unsafe { minimize::<Avx512>(block, state, beta, eps, most) }
+unsafe fn avx512(
+    block: &DenseBlock,
+    state: &mut State,
+    beta: &mut [f64],
+    eps: f32,
+    most: usize,
+    stop: &dyn Fn() -> bool,
+) -> usize {
+    unsafe { minimize::<Avx512>(block, state, beta, eps, most, stop) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn avx2(block: &DenseBlock, state: &mut State, beta: &mut [f64], eps: f32, most: usize) -> usize {
-    unsafe { minimize::<Avx2>(block, state, beta, eps, most) }
+unsafe fn avx2(
+    block: &DenseBlock,
+    state: &mut State,
+    beta: &mut [f64],
+    eps: f32,
+    most: usize,
+    stop: &dyn Fn() -> bool,
+) -> usize {
+    unsafe { minimize::<Avx2>(block, state, beta, eps, most, stop) }
 }
 
 #[inline(always)]
-unsafe fn minimize<L: Lanes>(block: &DenseBlock, state: &mut State, beta: &mut [f64], eps: f32, most: usize) -> usize {
+unsafe fn minimize<L: Lanes>(
+    block: &DenseBlock,
+    state: &mut State,
+    beta: &mut [f64],
+    eps: f32,
+    most: usize,
+    stop: &dyn Fn() -> bool,
+) -> usize {
     let kernel_row = |row: usize| unsafe { block.kernel.as_ptr().add(row * block.stride) };
     let (mut i, mut j, mut t) = (0, 0, 0.0f32);
     for step in 0..most {
+        if step % ASK == ASK - 1 && stop() {
+            return step;
+        }
         // SAFETY: the assertion in `State::new` bounds every row and vector by the stride.
         let (next, lowest, highest) =
             unsafe { update_and_find::<L>(state, kernel_row(i), kernel_row(j), t, block.stride) };

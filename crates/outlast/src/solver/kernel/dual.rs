@@ -144,7 +144,7 @@ impl<'a> Dual<'a> {
 
     /// The largest error of F among some rows that matter: the extreme ones and an even spread of the others.
     pub(crate) fn gradient_error(&self, measure: &Measure) -> f64 {
-        const SAMPLE: usize = 64;
+        const SAMPLE: usize = 32;
         let step = self.rows().div_ceil(SAMPLE).max(1);
         let mut rows: Vec<u32> = (0..self.rows() as u32).step_by(step).collect();
         let extreme = |wanted: f64| (0..self.rows()).find(|&row| self.gradient[row] == wanted);
@@ -183,9 +183,9 @@ impl<'a> Dual<'a> {
                 keys.truncate(CANDIDATES);
             }
             let rows: Vec<u32> = keys.iter().map(|key| key.1).collect();
-            let packed = self.gram.pack(&rows);
+            let packed = self.gram.pack(&rows, 0);
             let mut kernel = super::super::tiles::Aligned::default();
-            self.gram.block(&rows, &packed, &mut kernel);
+            self.gram.block(&packed, &mut kernel);
             let stride = packed.padded();
             let mut cost: Vec<f64> = keys.iter().map(|key| key.0).collect();
             let mut moves = vec![0.0; rows.len()];

@@ -4,6 +4,9 @@
 //! a memory read, and rows from the double-precision [`KernelFunction`] for precomputed and caller's kernels, very wide
 //! sparse rows, and rbf widths too fine for f32 exponents. Whole rows of K are kept, first come, never evicted, where a
 //! value costs clearly more than reading it back, as far as the budget reaches.
+//!
+//! *Far rows*, at most one in a hundred, lie so far out that their f32 exponents are rounding noise. Against all other rows
+//! the rbf kernel is 0 either way; among themselves it is computed in f64.
 
 use super::super::tiles::{self, Aligned, PANEL, Panels, Prepared};
 use crate::data::Design;
@@ -11,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Isa;
 use crate::problem::KernelFunction;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Multiply-adds per value beyond which rows are worth keeping.
 const DEAR: f64 = 64.0;
@@ -24,27 +28,35 @@ pub(crate) struct Gram<'a> {
     unit: f64,
     diagonal: Vec<f32>,
     kept: Kept,
+    /// Whether a caller's kernel returned something that is no number.
+    broken: AtomicBool,
 }
 
 enum Source {
-    Tiles { prepared: Box<Prepared>, all: Panels },
+    Tiles { prepared: Box<Prepared>, all: Packed },
     Function,
 }
 
 /// A set of rows packed as the long side of products.
-pub(crate) enum Packed {
-    Panels(Panels),
-    List(Vec<u32>),
+pub(crate) struct Packed {
+    rows: Vec<u32>,
+    /// Positions of the far rows among them.
+    far: Vec<usize>,
+    panels: Option<Panels>,
+    padded: usize,
 }
 
 impl Packed {
     /// Rows with padding: what a row of a block is long.
     pub(crate) fn padded(&self) -> usize {
-        match self {
-            Packed::Panels(panels) => panels.padded(),
-            Packed::List(rows) => rows.len().next_multiple_of(PANEL),
-        }
+        self.padded
     }
+}
+
+fn pack(prepared: &Prepared, rows: Vec<u32>, room: usize) -> Packed {
+    let panels = Panels::with_room(prepared, &rows, room);
+    let far = (0..rows.len()).filter(|&position| prepared.is_far(rows[position] as usize)).collect();
+    Packed { padded: panels.padded(), far, panels: Some(panels), rows }
 }
 
 /// Whole rows of K in slots.
@@ -58,16 +70,15 @@ struct Kept {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Gram<'a> {
-    /// Prepares the matrix; `keep_bytes` is what kept rows may take.
+    /// Prepares the matrix; `keep_bytes` is what kept rows may take, and panels of sparse rows.
     pub(crate) fn new(x: &'a dyn Design, kernel: &'a KernelFunction, isa: Isa, keep_bytes: usize) -> Result<Gram<'a>> {
         let rows = x.rows();
-        let all: Vec<u32> = (0..rows as u32).collect();
-        let (source, unit, diagonal, dear) = match Prepared::new(x, kernel) {
+        let (source, unit, diagonal, dear) = match Prepared::new(x, kernel, keep_bytes) {
             Some(prepared) => {
-                let panels = Panels::new(&prepared, &all);
+                let all = pack(&prepared, (0..rows as u32).collect(), 0);
                 let diagonal = prepared.diagonal.iter().map(|&value| value as f32).collect();
                 let (unit, dear) = (prepared.unit, prepared.work_per_value() > DEAR);
-                (Source::Tiles { prepared: Box::new(prepared), all: panels }, unit, diagonal, dear)
+                (Source::Tiles { prepared: Box::new(prepared), all }, unit, diagonal, dear)
             }
             None => {
                 let (unit, diagonal) = function_diagonal(x, kernel)?;
@@ -77,7 +88,7 @@ impl<'a> Gram<'a> {
         let length = rows.next_multiple_of(PANEL);
         let slots = if dear { (keep_bytes / (4 * length.max(1))).min(rows) } else { 0 };
         let kept = Kept { values: Aligned::default(), slot: vec![NONE; rows], used: 0, slots };
-        Ok(Gram { x, kernel, isa, rows, source, unit, diagonal, kept })
+        Ok(Gram { x, kernel, isa, rows, source, unit, diagonal, kept, broken: AtomicBool::new(false) })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -99,31 +110,63 @@ impl<'a> Gram<'a> {
         self.kept.slots > 0
     }
 
-    pub(crate) fn pack(&self, rows: &[u32]) -> Packed {
+    /// How much a value may err.
+    pub(crate) fn value_error(&self) -> f64 {
         match &self.source {
-            Source::Tiles { prepared, .. } => Packed::Panels(Panels::new(prepared, rows)),
-            Source::Function => Packed::List(rows.to_vec()),
+            Source::Tiles { prepared, .. } => prepared.value_error(),
+            Source::Function => 6e-8,
         }
     }
 
-    /// out[i * padded + j] = K(rows_i, rows_j) for the same rows packed; the diagonal is exact. `out` gets room for one row
-    /// more, the anchor's.
-    pub(crate) fn block(&self, rows: &[u32], packed: &Packed, out: &mut Aligned) {
-        let stride = packed.padded();
+    /// Fails if the kernel returned something that is no number.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.broken.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let problem =
+            format!("the {} kernel returned a value that is not finite for some pair of rows", self.kernel.name());
+        Err(Error::Numerical { problem })
+    }
+
+    /// Packs rows with room for as many more.
+    pub(crate) fn pack(&self, rows: &[u32], room: usize) -> Packed {
+        match &self.source {
+            Source::Tiles { prepared, .. } => pack(prepared, rows.to_vec(), room),
+            Source::Function => {
+                let padded = (rows.len() + room).next_multiple_of(PANEL);
+                Packed { rows: rows.to_vec(), far: Vec::new(), panels: None, padded }
+            }
+        }
+    }
+
+    /// out[i * padded + j] = K(row_i, row_j) for the rows packed; the diagonal is exact. `out` gets room for one row more,
+    /// the anchor's.
+    pub(crate) fn block(&self, packed: &Packed, out: &mut Aligned) {
+        let (rows, stride) = (&packed.rows, packed.padded);
         out.reserve((rows.len() + 1) * stride);
         if self.keeps_rows() && rows.iter().all(|&row| self.kept.slot[row as usize] != NONE) {
             self.gather(rows, stride, out);
-        } else {
-            match (&self.source, packed) {
-                (Source::Tiles { prepared, .. }, Packed::Panels(panels)) => {
-                    tiles::store(self.isa, panels, prepared, rows, out);
+        } else if let (Source::Tiles { prepared, .. }, Some(panels)) = (&self.source, &packed.panels) {
+            tiles::store(self.isa, panels, prepared, rows, out);
+            for &i in &packed.far {
+                for (&j, value) in packed.far.iter().zip(self.far_values(packed, i)) {
+                    out[i * stride + j] = value;
                 }
-                _ => self.function_rows(rows, rows, stride, out),
             }
+        } else {
+            self.function_rows(rows, rows, stride, out);
         }
         for (i, &row) in rows.iter().enumerate() {
             out[i * stride + i] = self.diagonal[row as usize];
         }
+    }
+
+    /// K of the far row at position i with all far rows of the set.
+    fn far_values(&self, packed: &Packed, i: usize) -> Vec<f32> {
+        let far: Vec<u32> = packed.far.iter().map(|&position| packed.rows[position]).collect();
+        let mut values = vec![0.0; far.len()];
+        self.function_rows(&[packed.rows[i]], &far, far.len(), &mut values);
+        values
     }
 
     fn gather(&self, rows: &[u32], stride: usize, out: &mut [f32]) {
@@ -136,13 +179,20 @@ impl<'a> Gram<'a> {
     }
 
     fn function_rows(&self, rows: &[u32], columns: &[u32], stride: usize, out: &mut [f32]) {
-        let mut chunks: Vec<&mut [f32]> = out.chunks_mut(stride).take(rows.len()).collect();
+        let mut chunks: Vec<&mut [f32]> = out.chunks_mut(stride.max(1)).take(rows.len()).collect();
         let unit = self.unit;
         self.kernel.for_each_row(self.x, self.x, rows, columns, &mut chunks, |out, values| {
+            self.look_at(values);
             for (out, value) in out.iter_mut().zip(values) {
                 *out = (value / unit) as f32;
             }
         });
+    }
+
+    fn look_at(&self, values: &[f64]) {
+        if !values.iter().all(|value| value.is_finite()) {
+            self.broken.store(true, Ordering::Relaxed);
+        }
     }
 
     fn length(&self) -> usize {
@@ -157,18 +207,27 @@ impl<'a> Gram<'a> {
 
     /// out[q] += sum_j coefficients_j K(packed row q, rows_j)
     pub(crate) fn multiply(&self, packed: &Packed, rows: &[u32], coefficients: &[f64], out: &mut [f64]) {
-        match (&self.source, packed) {
-            (Source::Tiles { prepared, .. }, Packed::Panels(panels)) => {
-                tiles::multiply(self.isa, panels, prepared, rows, coefficients, out);
+        if rows.is_empty() {
+            return;
+        }
+        let (Source::Tiles { prepared, .. }, Some(panels)) = (&self.source, &packed.panels) else {
+            return self.multiply_function(&packed.rows, rows, coefficients, out);
+        };
+        let mut far: Vec<f64> = packed.far.iter().map(|&position| out[position]).collect();
+        tiles::multiply(self.isa, panels, prepared, rows, coefficients, out);
+        if !far.is_empty() {
+            let far_rows: Vec<u32> = packed.far.iter().map(|&position| packed.rows[position]).collect();
+            self.multiply_function(&far_rows, rows, coefficients, &mut far);
+            for (&position, value) in packed.far.iter().zip(far) {
+                out[position] = value;
             }
-            (_, Packed::List(list)) => self.multiply_function(list, rows, coefficients, out),
-            _ => {}
         }
     }
 
     fn multiply_function(&self, list: &[u32], rows: &[u32], coefficients: &[f64], out: &mut [f64]) {
         let unit = self.unit;
         self.kernel.for_each_row(self.x, self.x, list, rows, &mut out[..list.len()], |out, values| {
+            self.look_at(values);
             *out += values.iter().zip(coefficients).map(|(value, c)| value * c).sum::<f64>() / unit;
         });
     }
@@ -191,7 +250,7 @@ impl<'a> Gram<'a> {
             add_kept(&kept, out);
         }
         match &self.source {
-            Source::Tiles { prepared, all } => tiles::multiply(self.isa, all, prepared, &others, &weights, out),
+            Source::Tiles { all, .. } => self.multiply(all, &others, &weights, out),
             Source::Function if others.is_empty() => {}
             Source::Function => {
                 let all: Vec<u32> = (0..self.rows as u32).collect();
@@ -213,12 +272,17 @@ impl<'a> Gram<'a> {
         }
         let start = self.kept.used * length;
         let mut values = std::mem::take(&mut self.kept.values);
+        let all: Vec<u32> = (0..self.rows as u32).collect();
         match &self.source {
-            Source::Tiles { prepared, all } => tiles::store(self.isa, all, prepared, &new, &mut values[start..]),
-            Source::Function => {
-                let all: Vec<u32> = (0..self.rows as u32).collect();
-                self.function_rows(&new, &all, length, &mut values[start..]);
+            Source::Tiles { prepared, all: Packed { panels: Some(panels), .. } } => {
+                tiles::store(self.isa, panels, prepared, &new, &mut values[start..]);
+                for (row, out) in new.iter().zip(values[start..].chunks_exact_mut(length)) {
+                    if prepared.is_far(*row as usize) {
+                        self.function_rows(&[*row], &all, length, out);
+                    }
+                }
             }
+            _ => self.function_rows(&new, &all, length, &mut values[start..]),
         }
         self.kept.values = values;
         for row in new {
@@ -230,6 +294,7 @@ impl<'a> Gram<'a> {
     /// K[targets, all] coefficients in double precision, from the data themselves.
     pub(crate) fn exact(&self, coefficients: &[f64], targets: &[u32]) -> Vec<f64> {
         let mut sums = self.kernel.expand_at(self.x, coefficients, targets);
+        self.look_at(&sums);
         for sum in &mut sums {
             *sum /= self.unit;
         }

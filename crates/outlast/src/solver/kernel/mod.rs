@@ -136,8 +136,10 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         let unit = self.dual.gram.unit();
         let decision: Vec<f64> = (0..rows).map(|row| self.problem.signs[row] * self.margin(row)).collect();
         let truncated = (0..rows).map(|row| self.problem.loss.truncates(self.margin(row))).collect();
-        let clipped = self.problem.caps.iter().any(|cap| cap * unit > LARGEST_CAP);
-        let status = if clipped { Status::Inaccurate } else { report.status };
+        // a row at a clipped bound: what was solved is not what was asked
+        let clipped = (0..rows)
+            .any(|row| self.problem.caps[row] * unit > LARGEST_CAP && self.dual.beta[row].abs() >= self.caps[row]);
+        let (status, gap) = if clipped { (Status::Inaccurate, f64::INFINITY) } else { (report.status, report.gap) };
         Solution {
             expansion: self.dual.beta.iter().map(|b| b / unit).collect(),
             weights: None,
@@ -145,7 +147,7 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
             decision,
             truncated,
             objective: report.trace[report.trace.len() - 1],
-            gap: report.gap,
+            gap,
             trace: report.trace,
             iterations: report.iterations,
             status,

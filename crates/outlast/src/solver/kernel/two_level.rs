@@ -50,13 +50,15 @@ impl Sizes {
     }
 }
 
+/// Blocks that level 1 may take before level 0 looks again.
+const MOST_BLOCKS: usize = 1000;
+
 /// What a solve may spend, and its scratch space.
 pub(crate) struct Solver<'o> {
     pub(crate) sizes: Sizes,
     pub(crate) options: &'o Options,
     pub(crate) stage: &'static str,
     kernel: Aligned,
-    steps: usize,
 }
 
 /// The problem on the rows of A.
@@ -77,25 +79,32 @@ impl Part {
 
 impl<'o> Solver<'o> {
     pub(crate) fn new(sizes: Sizes, options: &'o Options) -> Solver<'o> {
-        Solver { sizes, options, stage: "kernel", kernel: Aligned::default(), steps: 0 }
+        Solver { sizes, options, stage: "kernel", kernel: Aligned::default() }
     }
 
     /// Minimises to a relative gap, from the dual's current state.
     pub(crate) fn solve(&mut self, dual: &mut Dual, tolerance: f64, control: &Control) -> Result<Step> {
-        self.steps = 0;
-        let mut stall = Stall::default();
+        let mut stall = Stall::new(PATIENCE);
+        let mut refined = Stall::new(REFINEMENTS);
         let mut outer = 0;
         loop {
             control.check()?;
+            dual.gram.check()?;
             let measure = dual.measure();
             let report = |status| Step { gap: measure.relative_gap(), iterations: outer, status };
             if measure.relative_gap() <= tolerance || measure.violation() == 0.0 {
-                if error_matters(dual, &measure, tolerance) {
-                    dual.refresh();
-                    stall = Stall { refreshed: true, ..Stall::default() };
-                    continue;
+                if !error_matters(dual, &measure, tolerance) {
+                    return Ok(report(Status::Converged));
                 }
-                return Ok(report(Status::Converged));
+                dual.refresh();
+                let honest = dual.measure();
+                if honest.relative_gap() <= tolerance || refined.no_progress(&honest) {
+                    let status =
+                        if honest.relative_gap() <= tolerance { Status::Converged } else { Status::Inaccurate };
+                    return Ok(Step { gap: honest.relative_gap(), iterations: outer, status });
+                }
+                stall = Stall { refreshed: true, ..Stall::new(PATIENCE) };
+                continue;
             }
             control.report(Progress {
                 stage: self.stage,
@@ -110,20 +119,28 @@ impl<'o> Solver<'o> {
                 return Ok(report(Status::IterationLimit));
             }
             if stall.no_progress(&measure) {
-                if stall.refreshed {
-                    return Ok(report(Status::Inaccurate));
-                }
                 dual.refresh();
-                stall = Stall { refreshed: true, ..Stall::default() };
+                let honest = dual.measure();
+                if stall.refreshed || refined.no_progress(&honest) {
+                    return Ok(Step { gap: honest.relative_gap(), iterations: outer, status: Status::Inaccurate });
+                }
+                stall = Stall { refreshed: true, ..Stall::new(PATIENCE) };
                 continue;
             }
-            self.improve(dual, &measure, tolerance, outer);
+            self.improve(dual, &measure, tolerance, outer, control)?;
             outer += 1;
         }
     }
 
     /// One step of level 0.
-    fn improve(&mut self, dual: &mut Dual, measure: &Measure, tolerance: f64, outer: usize) {
+    fn improve(
+        &mut self,
+        dual: &mut Dual,
+        measure: &Measure,
+        tolerance: f64,
+        outer: usize,
+        control: &Control,
+    ) -> Result<()> {
         let mut part = self.choose(dual, measure, outer);
         // gap and violation fall together: aim below the violation at which the gap will do
         let enough = 0.3 * measure.violation() * (tolerance / measure.relative_gap()).min(1.0);
@@ -131,10 +148,11 @@ impl<'o> Solver<'o> {
         let size = part.rows.len();
         let mut direct = size <= self.block_size(dual).max(measure.free + measure.free / 4).min(self.sizes.direct);
         if !direct {
-            direct = self.solve_by_blocks(dual, &mut part, measure.free, eps);
+            direct = self.solve_by_blocks(dual, &mut part, measure.free, eps, control)?;
         }
         if direct {
-            self.solve_directly(dual, &mut part, eps);
+            let all: Vec<u32> = (0..size as u32).collect();
+            self.solve_block(dual, &mut part, &all, eps, control)?;
         }
         let (mut rows, mut moves) = (Vec::new(), Vec::new());
         for (&row, &beta) in part.rows.iter().zip(&part.beta) {
@@ -146,6 +164,7 @@ impl<'o> Solver<'o> {
             }
         }
         dual.moved(&rows, &moves);
+        Ok(())
     }
 
     /// Where values are dear and kept, recomputing blocks is the dear part: solve A directly instead.
@@ -170,16 +189,22 @@ impl<'o> Solver<'o> {
             set.iter().for_each(|&row| taken[row as usize] = true);
         }
         violators.fill(&mut set, &mut taken, size);
-        leave_room_for_anchor(dual, &mut set);
         let take = |from: &[f64]| -> Vec<f64> { set.iter().map(|&row| from[row as usize]).collect() };
-        let packed = dual.gram.pack(&set);
+        let packed = dual.gram.pack(&set, 0);
         let mut gradient = take(&dual.gradient);
         gradient.resize(packed.padded(), 0.0);
         Part { packed, beta: take(&dual.beta), gradient, lower: take(&dual.lower), upper: take(&dual.upper), rows: set }
     }
 
     /// Level 1 by blocks. Returns whether to finish directly because the blocks cost too much.
-    fn solve_by_blocks(&mut self, dual: &Dual, part: &mut Part, free: usize, eps: f64) -> bool {
+    fn solve_by_blocks(
+        &mut self,
+        dual: &Dual,
+        part: &mut Part,
+        free: usize,
+        eps: f64,
+        control: &Control,
+    ) -> Result<bool> {
         let size = part.rows.len();
         let largest = self.block_size(dual);
         let may_build = size <= self.sizes.direct.min((3 * free).max(4096));
@@ -188,15 +213,15 @@ impl<'o> Solver<'o> {
         let mut target = largest;
         let mut previous: Vec<u32> = Vec::new();
         let mut taken = vec![false; size];
-        // a block that leaves the violation where it was is no use: bounded by twice the blocks a sweep would take
-        for _ in 0..1000 {
+        for _ in 0..MOST_BLOCKS {
+            control.check()?;
             if may_build && spent > rent {
-                return true;
+                return Ok(true);
             }
             let (lowest, highest) = part.view().extremes(dual.balanced);
             let violation = highest - lowest;
             if !(violation > eps) {
-                return false;
+                return Ok(false);
             }
             let mut block: Vec<u32> = Vec::with_capacity(target);
             taken.fill(false);
@@ -204,9 +229,7 @@ impl<'o> Solver<'o> {
             block.extend(previous.iter().filter(|&&at| view.is_free(at as usize)).take(target / 2));
             block.iter().for_each(|&at| taken[at as usize] = true);
             view.violators(lowest, highest).fill(&mut block, &mut taken, target);
-            leave_room_for_anchor(dual, &mut block);
-            let inner_eps = (0.1 * violation).max(0.5 * eps);
-            let (rows, moves) = self.solve_block(dual, part, &block, 0.5 * (lowest + highest), inner_eps);
+            let (rows, moves) = self.solve_block(dual, part, &block, (0.1 * violation).max(0.5 * eps), control)?;
             dual.gram.multiply(&part.packed, &rows, &moves, &mut part.gradient);
             spent += (block.len() * block.len() + rows.len() * size) as f64;
             if rows.len() * 10 > 6 * target {
@@ -216,24 +239,44 @@ impl<'o> Solver<'o> {
             }
             previous = block;
         }
-        false
+        Ok(false)
     }
 
-    /// SMO on some rows of A. Returns the rows that moved, and by how much.
+    /// SMO on the rows of A at the positions `block`. Returns the rows that moved, and by how much; F is not updated.
     fn solve_block(
         &mut self,
         dual: &Dual,
         part: &mut Part,
         block: &[u32],
-        shift: f64,
         eps: f64,
-    ) -> (Vec<u32>, Vec<f64>) {
+        control: &Control,
+    ) -> Result<(Vec<u32>, Vec<f64>)> {
         let rows: Vec<u32> = block.iter().map(|&at| part.rows[at as usize]).collect();
         let take = |from: &[f64]| -> Vec<f64> { block.iter().map(|&at| from[at as usize]).collect() };
-        let mut beta = take(&part.beta);
-        let (gradient, lower, upper) = (take(&part.gradient), take(&part.lower), take(&part.upper));
-        let packed = dual.gram.pack(&rows);
-        self.minimize(dual, &rows, &packed, &mut beta, &gradient, lower, upper, shift, eps);
+        let (mut beta, mut gradient) = (take(&part.beta), take(&part.gradient));
+        let (mut lower, mut upper) = (take(&part.lower), take(&part.upper));
+        let view = View { beta: &beta, gradient: &gradient, lower: &lower, upper: &upper };
+        let (lowest, highest) = view.extremes(dual.balanced);
+        let shift = 0.5 * (lowest + highest);
+        let anchors = usize::from(!dual.balanced);
+        let packed = dual.gram.pack(&rows, anchors);
+        let stride = packed.padded();
+        dual.gram.block(&packed, &mut self.kernel);
+        let mut diagonal: Vec<f32> = rows.iter().map(|&row| dual.gram.diagonal()[row as usize]).collect();
+        if !dual.balanced {
+            // the anchor: kernel values 0, F = 0, no bounds
+            add_anchor(&mut self.kernel, rows.len(), stride);
+            diagonal.push(0.0);
+            gradient.push(0.0);
+            beta.push(0.0);
+            lower.push(f64::NEG_INFINITY);
+            upper.push(f64::INFINITY);
+        }
+        let dense = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, lower: &lower, upper: &upper };
+        let most = 200 * rows.len() + 10_000;
+        let stop = || control.check().is_err() || control.out_of_time();
+        dense.solve(dual.gram.isa, &mut beta, &gradient, shift, eps, most, &stop);
+        control.check()?;
         let (mut moved, mut moves) = (Vec::new(), Vec::new());
         for ((&at, &row), &beta) in block.iter().zip(&rows).zip(&beta) {
             let old = &mut part.beta[at as usize];
@@ -243,48 +286,7 @@ impl<'o> Solver<'o> {
                 *old = beta;
             }
         }
-        (moved, moves)
-    }
-
-    fn solve_directly(&mut self, dual: &Dual, part: &mut Part, eps: f64) {
-        let (lowest, highest) = part.view().extremes(dual.balanced);
-        let mut beta = std::mem::take(&mut part.beta);
-        let shift = 0.5 * (lowest + highest);
-        let (lower, upper) = (part.lower.clone(), part.upper.clone());
-        self.minimize(dual, &part.rows, &part.packed, &mut beta, &part.gradient, lower, upper, shift, eps);
-        part.beta = beta;
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn minimize(
-        &mut self,
-        dual: &Dual,
-        rows: &[u32],
-        packed: &Packed,
-        beta: &mut Vec<f64>,
-        gradient: &[f64],
-        mut lower: Vec<f64>,
-        mut upper: Vec<f64>,
-        shift: f64,
-        eps: f64,
-    ) {
-        let (size, stride) = (rows.len(), packed.padded());
-        dual.gram.block(rows, packed, &mut self.kernel);
-        let mut diagonal: Vec<f32> = rows.iter().map(|&row| dual.gram.diagonal()[row as usize]).collect();
-        let mut gradient = gradient[..size].to_vec();
-        if !dual.balanced {
-            // the anchor: kernel values 0, F = 0, no bounds
-            add_anchor(&mut self.kernel, size, stride);
-            diagonal.push(0.0);
-            gradient.push(0.0);
-            lower.push(f64::NEG_INFINITY);
-            upper.push(f64::INFINITY);
-            beta.push(0.0);
-        }
-        let most = 200 * size + 10_000;
-        let block = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, lower: &lower, upper: &upper };
-        self.steps += block.solve(dual.gram.isa, beta, &gradient, shift, eps, most);
-        beta.truncate(size);
+        Ok((moved, moves))
     }
 }
 
@@ -295,38 +297,36 @@ fn add_anchor(kernel: &mut Aligned, size: usize, stride: usize) {
     }
 }
 
-/// The anchor takes the first padding place of a block, so there has to be one.
-fn leave_room_for_anchor(dual: &Dual, set: &mut Vec<u32>) {
-    if !dual.balanced && set.len().is_multiple_of(super::super::tiles::PANEL) {
-        set.pop();
-    }
-}
-
 /// Whether the error of F could hide a gap above the tolerance. Errors of different rows are independent, and enter the gap
 /// times beta: their sum is that of a random walk, taken four times as large.
 fn error_matters(dual: &Dual, measure: &Measure, tolerance: f64) -> bool {
     let size = 4.0 * dual.beta.iter().map(|b| b * b).sum::<f64>().sqrt();
     let allowed = tolerance * measure.primal.abs();
-    // each value errs by 1e-7 at the most, so F by that times the root of the sum of squares
-    1e-7 * size * size > 0.1 * allowed && size * dual.gradient_error(measure) > allowed
+    // nothing to look at where even the worst error of the values would not matter
+    dual.gram.value_error() * size * size > 0.1 * allowed && size * dual.gradient_error(measure) > allowed
 }
 
+/// Steps, and refinements of F, that may pass before the best gap has halved.
+const PATIENCE: usize = 12;
+const REFINEMENTS: usize = 3;
+
 /// Notices that the gap no longer falls.
-#[derive(Default)]
 struct Stall {
     best: Option<f64>,
     since: usize,
+    patience: usize,
     /// Whether F was computed anew since the gap last fell.
     refreshed: bool,
 }
 
 impl Stall {
-    const PATIENCE: usize = 12;
+    fn new(patience: usize) -> Stall {
+        Stall { best: None, since: 0, patience, refreshed: false }
+    }
 
     fn no_progress(&mut self, measure: &Measure) -> bool {
-        // neither gap nor violation need fall at every step; the gap's best value should within a dozen
         match self.best {
-            Some(best) if !(measure.gap < 0.95 * best) => self.since += 1,
+            Some(best) if !(measure.gap < 0.5 * best) => self.since += 1,
             _ => {
                 if self.best.is_some() {
                     self.refreshed = false;
@@ -335,6 +335,6 @@ impl Stall {
                 self.since = 0;
             }
         }
-        self.since > Self::PATIENCE
+        self.since > self.patience
     }
 }

@@ -35,17 +35,19 @@ impl Certified {
 }
 
 /// Certifies a pair for the level it belongs to, with clean multipliers if those reach the tolerance, else with the better of
-/// clean and raw ones.
-pub(super) fn certify(level: &Level, pair: &Pair, tolerance: f64) -> Certified {
+/// clean and raw ones. `keep`: the pair's own w is kept if that reaches the tolerance, even where the expansion's is better
+/// for the convex problem; it may be the better one for a problem that is not.
+pub(super) fn certify(level: &Level, pair: &Pair, tolerance: f64, keep: bool) -> Certified {
+    let enough = if keep { tolerance } else { 0.0 };
     let mut slacks = vec![0.0; level.rows()];
     level.slacks(&pair.theta, &mut slacks);
     let mut clean = pair.dual.clone();
     snap(level, &slacks, &mut clean);
-    let clean = judge(level, &pair.theta, &slacks, clean);
+    let clean = judge(level, &pair.theta, &slacks, clean, enough);
     if clean.relative_gap() <= tolerance {
         return clean;
     }
-    let raw = judge(level, &pair.theta, &slacks, pair.dual.clone());
+    let raw = judge(level, &pair.theta, &slacks, pair.dual.clone(), enough);
     if raw.gap < clean.gap { raw } else { clean }
 }
 
@@ -60,7 +62,7 @@ fn snap(level: &Level, slacks: &[f64], dual: &mut [f64]) {
     }
 }
 
-fn judge(level: &Level, theta: &[f64], slacks: &[f64], mut dual: Vec<f64>) -> Certified {
+fn judge(level: &Level, theta: &[f64], slacks: &[f64], mut dual: Vec<f64>, enough: f64) -> Certified {
     for _ in 0..CORRECTIONS {
         if !absorb(level, theta, &mut dual) {
             break;
@@ -82,6 +84,9 @@ fn judge(level: &Level, theta: &[f64], slacks: &[f64], mut dual: Vec<f64>) -> Ce
         gap: own_gap + 0.5 * residual / level.ridge + off_balance,
         dual: Vec::new(),
     };
+    if own.relative_gap() <= enough {
+        return Certified { dual, ..own };
+    }
     // the expansion's own w
     let mut expanded: Vec<f64> = (0..d).map(|j| (sum[j] - level.linear[j]) / level.ridge).collect();
     expanded.push(theta[d]);

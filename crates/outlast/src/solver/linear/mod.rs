@@ -230,7 +230,7 @@ impl Work<'_> {
         let tolerance = self.options.tolerance;
         // some to spare for what cleaning the multipliers costs; the last digit is nearly free
         let pair = self.convex(start, 0.1 * tolerance)?;
-        let found = certify(self.level, &pair, tolerance);
+        let found = certify(self.level, &pair, tolerance, false);
         let truncated = vec![false; self.level.rows()];
         Ok(self.solution(found, truncated, Vec::new(), pair.iterations, Status::Converged))
     }
@@ -261,7 +261,7 @@ impl Work<'_> {
         let caps = kept(self.level.caps, truncated);
         let dual = pair.dual.iter().zip(&caps).map(|(a, cap)| a.min(*cap)).collect();
         let level = Level { caps: &caps, ..self.level.clone() };
-        certify(&level, &Pair { dual, ..pair.clone() }, self.options.tolerance)
+        certify(&level, &Pair { dual, ..pair.clone() }, self.options.tolerance, true)
     }
 
     /// Back to the caller's units.

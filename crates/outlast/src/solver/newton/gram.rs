@@ -46,9 +46,9 @@ pub struct Tiled {
 }
 
 impl Tiled {
-    /// Packs the rows, or says (by `None`) that tiles do not suit this kernel or these data.
-    pub fn new(x: &dyn Design, kernel: &KernelFunction) -> Option<Tiled> {
-        let prepared = Prepared::new(x, kernel)?;
+    /// Packs the rows, or says (by `None`) that tiles do not suit this kernel, these data or that many bytes.
+    pub fn new(x: &dyn Design, kernel: &KernelFunction, bytes: usize) -> Option<Tiled> {
+        let prepared = Prepared::new(x, kernel, bytes).filter(|prepared| prepared.far_rows().is_empty())?;
         let all: Vec<u32> = (0..x.rows() as u32).collect();
         let panels = Panels::new(&prepared, &all);
         Some(Tiled { prepared, panels, all })
@@ -128,7 +128,7 @@ mod tests {
             Stored::new(&sparse, &kernel).multiply(&coefficients, &mut two);
             Streamed { x: &x, kernel: &kernel }.multiply(&coefficients, &mut three);
             let mut tiled = [0.0; 4];
-            Tiled::new(&x, &kernel).unwrap().multiply(&coefficients, &mut tiled);
+            Tiled::new(&x, &kernel, 0).unwrap().multiply(&coefficients, &mut tiled);
             for row in 0..4 {
                 assert!((one[row] - three[row]).abs() < 1e-14 && (two[row] - three[row]).abs() < 1e-14);
                 assert!((one[row] - tiled[row]).abs() < 1e-5);

@@ -77,7 +77,8 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
         solve_with_gram(problem, &Stored::new(problem.x, problem.kernel), options, control)
     } else {
         // f32 tiles where their error stays well below the gap asked for
-        let tiled = if options.tolerance >= TILED { Tiled::new(problem.x, problem.kernel) } else { None };
+        let tiled =
+            if options.tolerance >= TILED { Tiled::new(problem.x, problem.kernel, options.cache_bytes) } else { None };
         match tiled {
             Some(tiled) => solve_with_gram(problem, &tiled, options, control),
             None => solve_with_gram(problem, &Streamed { x: problem.x, kernel: problem.kernel }, options, control),

@@ -17,27 +17,13 @@ pub(crate) struct Aligned {
 unsafe impl Send for Aligned {}
 unsafe impl Sync for Aligned {}
 
-/// Size of a large page.
-const PAGE: usize = 2 << 20;
-
-fn layout(capacity: usize) -> Layout {
-    let bytes = 4 * capacity;
-    // a capacity that overflows isize could never be allocated: the allocation error is the honest answer
-    Layout::from_size_align(bytes, if bytes >= 2 * PAGE { PAGE } else { 64 }).expect("less than half the address space")
-}
-
 impl Aligned {
     pub(crate) fn zeroed(len: usize) -> Aligned {
         let capacity = len.next_multiple_of(16);
         if capacity == 0 {
             return Aligned { start: NonNull::dangling(), len: 0, capacity: 0 };
         }
-        let layout = layout(capacity);
-        // SAFETY: the layout's size is not 0.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start.cast::<f32>()) else { handle_alloc_error(layout) };
-        ask_for_large_pages(start, layout);
-        Aligned { start, len, capacity }
+        Aligned { start: obtain(layout(capacity)), len, capacity }
     }
 
     /// Makes room for `len` values, dropping the old ones first so that both never exist at once.
@@ -50,16 +36,61 @@ impl Aligned {
     }
 }
 
+fn layout(capacity: usize) -> Layout {
+    // a size that overflows isize could never be allocated: stopping here is the honest answer
+    Layout::from_size_align(4 * capacity, 64).expect("less than half the address space")
+}
+
+/// From this many bytes on, storage comes straight from the system: pages that are never touched are never taken.
 #[cfg(target_os = "linux")]
-fn ask_for_large_pages(start: NonNull<f32>, layout: Layout) {
-    if layout.align() == PAGE {
-        // SAFETY: the range was just allocated; the advice changes no content, and a refusal changes nothing.
-        unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+const MAPPED: usize = 4 << 20;
+
+#[cfg(target_os = "linux")]
+fn obtain(layout: Layout) -> NonNull<f32> {
+    if layout.size() < MAPPED {
+        return from_allocator(layout);
+    }
+    let (read_write, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh anonymous mapping, page aligned and zeroed by the system; the advice changes no content, and a refusal
+    // of it changes nothing.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), layout.size(), read_write, private, -1, 0);
+        if start == libc::MAP_FAILED {
+            handle_alloc_error(layout);
+        }
+        libc::madvise(start, layout.size(), libc::MADV_HUGEPAGE);
+        NonNull::new(start.cast()).unwrap_or_else(|| handle_alloc_error(layout))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn give_back(start: NonNull<f32>, layout: Layout) {
+    // SAFETY: obtained with this very layout, by the same rule.
+    unsafe {
+        if layout.size() < MAPPED {
+            dealloc(start.as_ptr().cast(), layout);
+        } else {
+            libc::munmap(start.as_ptr().cast(), layout.size());
+        }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages(_: NonNull<f32>, _: Layout) {}
+fn obtain(layout: Layout) -> NonNull<f32> {
+    from_allocator(layout)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_back(start: NonNull<f32>, layout: Layout) {
+    // SAFETY: obtained with this very layout.
+    unsafe { dealloc(start.as_ptr().cast(), layout) }
+}
+
+fn from_allocator(layout: Layout) -> NonNull<f32> {
+    // SAFETY: the layout's size is not 0.
+    let start = unsafe { alloc_zeroed(layout) };
+    NonNull::new(start.cast()).unwrap_or_else(|| handle_alloc_error(layout))
+}
 
 impl Default for Aligned {
     fn default() -> Self {
@@ -70,8 +101,7 @@ impl Default for Aligned {
 impl Drop for Aligned {
     fn drop(&mut self) {
         if self.capacity > 0 {
-            // SAFETY: allocated with this very layout.
-            unsafe { dealloc(self.start.as_ptr().cast(), layout(self.capacity)) }
+            give_back(self.start, layout(self.capacity));
         }
     }
 }

@@ -11,8 +11,11 @@ const FEW: usize = 512;
 /// Rows packed at a time.
 const BATCH: usize = 4096;
 
-/// Error of a decision value that f32 tiles may cause.
+/// Error of a decision value that f32 tiles may cause, against 1 + the largest coefficient.
 const ERROR: f64 = 2e-5;
+
+/// Bytes that panels of sparse support vectors may take.
+const PANELS: usize = 1 << 30;
 
 /// The expansion at every row of `x`. Which precision is used depends on the expansion alone, so that a row's value does not
 /// depend on the rows it is asked for with.
@@ -26,13 +29,15 @@ pub(crate) fn expand(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f6
         sums
     };
     let all: Vec<u32> = (0..x.rows() as u32).collect();
-    let prepared = if z.rows() <= FEW { None } else { Prepared::new(z, kernel) };
+    let prepared = if z.rows() <= FEW { None } else { Prepared::new(z, kernel, PANELS) };
     let Some(prepared) = prepared else { return exact(&all) };
     // rounding errors of the values are independent: their sum grows like the root of the sum of squares
     let size = coefficients.iter().map(|c| c * c).sum::<f64>().sqrt() * prepared.unit;
-    if 6e-8 * size > ERROR {
+    let scale = 1.0 + coefficients.iter().fold(0.0f64, |largest, c| largest.max(c.abs()));
+    if prepared.value_error() * size > ERROR * scale {
         return exact(&all);
     }
+    let has_far_rows = !prepared.far_rows().is_empty();
     let isa = Isa::detect();
     let mut sums = Vec::with_capacity(x.rows());
     for batch in all.chunks(BATCH) {
@@ -44,7 +49,7 @@ pub(crate) fn expand(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f6
         out.truncate(batch.len());
         out.iter_mut().for_each(|value| *value *= prepared.unit);
         // far rows lose the digits of their f32 exponents: only they are computed again, and only if it can matter
-        if prepared.has_far_rows() {
+        if has_far_rows {
             let far: Vec<usize> = (0..batch.len()).filter(|&row| rows.is_far(row)).collect();
             let far_rows: Vec<u32> = far.iter().map(|&row| batch[row]).collect();
             for (row, value) in far.into_iter().zip(exact(&far_rows)) {

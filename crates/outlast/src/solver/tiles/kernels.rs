@@ -74,7 +74,8 @@ unsafe fn dispatch<const STORE: bool>(
 unsafe fn apply<L: Lanes, const MAP: u8>(t: L::Vector, degree: u32) -> L::Vector {
     unsafe {
         match MAP {
-            EXP2 => L::exp2(t),
+            // t = -gamma |x - z|^2 up to rounding, which must not make it positive
+            EXP2 => L::exp2(L::min(t, L::splat(0.0))),
             IDENTITY => t,
             POWER => {
                 let (mut result, mut base, mut left) = (L::splat(1.0), t, degree);

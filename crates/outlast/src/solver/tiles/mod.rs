@@ -142,7 +142,7 @@ mod tests {
             let designs: [&dyn Design; 2] = [&dense, &sparse];
             for kernel in &kernels {
                 for x in designs {
-                    let prepared = Prepared::new(x, kernel).unwrap();
+                    let prepared = Prepared::new(x, kernel, 1 << 20).unwrap();
                     let all: Vec<u32> = (0..count as u32).collect();
                     let short: Vec<u32> = (0..count as u32).rev().step_by(3).collect();
                     let coefficients: Vec<f64> = short.iter().map(|&row| f64::from(row) - 31.5).collect();
@@ -177,8 +177,8 @@ mod tests {
     fn hopeless_scales_are_left_to_double_precision() {
         let values = rows(50, 3, 1.0);
         let x = Dense::new(50, 3, &values[..]).unwrap();
-        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e12 }).is_none());
-        assert!(Prepared::new(&x, &KernelFunction::Precomputed).is_none());
-        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e-12 }).is_some());
+        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e12 }, 0).is_none());
+        assert!(Prepared::new(&x, &KernelFunction::Precomputed, 0).is_none());
+        assert!(Prepared::new(&x, &KernelFunction::Rbf { gamma: 1e-12 }, 0).is_some());
     }
 }

@@ -10,7 +10,7 @@ const PADDING: f32 = -1e30;
 
 /// The long side: panels of 64 rows, feature-major inside a panel.
 pub(crate) struct Panels {
-    rows: usize,
+    count: usize,
     cols: usize,
     values: Aligned,
     offsets: Aligned,
@@ -26,14 +26,19 @@ pub(crate) struct Panel<'a> {
 impl Panels {
     /// Packs the rows listed.
     pub(crate) fn new(prepared: &Prepared, rows: &[u32]) -> Panels {
-        let count = rows.len().div_ceil(PANEL);
+        Panels::with_room(prepared, rows, 0)
+    }
+
+    /// Packs the rows listed, with at least `room` padding rows behind them.
+    pub(crate) fn with_room(prepared: &Prepared, rows: &[u32], room: usize) -> Panels {
+        let count = (rows.len() + room).div_ceil(PANEL);
         let cols = prepared.cols;
         let mut values = Aligned::zeroed(count * PANEL * cols);
         let mut offsets = Aligned::zeroed(count * PANEL);
         let padding = if prepared.map == Map::Exp2 { PADDING } else { 0.0 };
+        offsets.fill(padding);
         let panels = values.par_chunks_exact_mut(PANEL * cols).zip(offsets.par_chunks_exact_mut(PANEL));
         panels.zip(rows.par_chunks(PANEL)).with_min_len(4).for_each(|((values, offsets), rows)| {
-            offsets.fill(padding);
             for (lane, &row) in rows.iter().enumerate() {
                 offsets[lane] = prepared.offsets[row as usize];
                 let (columns, entries) = prepared.row(row as usize);
@@ -51,11 +56,11 @@ impl Panels {
                 }
             }
         });
-        Panels { rows: rows.len(), cols, values, offsets }
+        Panels { count, cols, values, offsets }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.rows.div_ceil(PANEL)
+        self.count
     }
 
     /// Rows with padding.

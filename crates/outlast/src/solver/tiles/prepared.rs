@@ -61,16 +61,15 @@ const LARGEST: f64 = 1e17;
 /// Half norms beyond which the f32 exponent of the rbf kernel is too coarse (error 6e-8 times as much).
 const COARSE: f32 = 400.0;
 
-/// Sparse rows wider than this are not worth dense panels.
-const WIDEST: usize = 1 << 14;
-
 /// Below this share of non-zeros rows are stored sparse.
 const SPARSE: f64 = 0.5;
 
 impl Prepared {
-    /// Prepares the rows, or says (by `None`) that tiles do not suit this kernel or these data.
-    pub(crate) fn new(x: &dyn Design, kernel: &KernelFunction) -> Option<Prepared> {
-        if x.cols() == 0 || (x.is_sparse() && x.cols() > WIDEST) {
+    /// Prepares the rows, or says (by `None`) that tiles do not suit this kernel or these data: panels are dense, so that
+    /// sparse rows take far more room there, more than `bytes` at worst.
+    pub(crate) fn new(x: &dyn Design, kernel: &KernelFunction, bytes: usize) -> Option<Prepared> {
+        let panels = x.rows().saturating_mul(x.cols()).saturating_mul(4);
+        if x.cols() == 0 || (x.is_sparse() && panels > bytes) {
             return None;
         }
         let (map, unit) = map_and_unit(x, kernel)?;
@@ -160,14 +159,27 @@ impl Prepared {
         self.map == Map::Exp2 && self.offsets[row] < -COARSE
     }
 
-    /// Whether any row does.
-    pub(crate) fn has_far_rows(&self) -> bool {
-        (0..self.rows).any(|row| self.is_far(row))
+    /// The rows that do.
+    pub(crate) fn far_rows(&self) -> Vec<u32> {
+        (0..self.rows as u32).filter(|&row| self.is_far(row as usize)).collect()
+    }
+
+    /// How much a kernel value, divided by `unit`, may err.
+    pub(crate) fn value_error(&self) -> f64 {
+        const ROUNDING: f64 = 6e-8;
+        match self.map {
+            Map::Exp2 => {
+                let near = self.offsets.iter().map(|offset| offset.abs()).filter(|&size| size <= COARSE);
+                ROUNDING * (1.0 + f64::from(near.fold(0.0, f32::max)))
+            }
+            Map::Power(degree) => ROUNDING * (1.0 + f64::from(degree)),
+            Map::Identity | Map::Tanh => 2.0 * ROUNDING,
+        }
     }
 
     /// Whether nearly all rows keep enough digits in f32.
     fn is_fine_enough(&self) -> bool {
-        (0..self.rows).filter(|&row| self.is_far(row)).count() * 100 <= self.rows
+        self.far_rows().len() * 100 <= self.rows
     }
 
     /// Columns (for sparse storage) and values of a row.

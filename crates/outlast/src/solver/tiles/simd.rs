@@ -26,6 +26,7 @@ pub(crate) trait Lanes: Copy {
     unsafe fn sub(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn min(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a b + c
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// An approximate 1/a, good to 11 bits at least.
@@ -106,6 +107,10 @@ impl Lanes for Portable {
     #[inline(always)]
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector {
         lanewise!(|i: usize| if a[i] > b[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    unsafe fn min(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+        lanewise!(|i: usize| if a[i] < b[i] { a[i] } else { b[i] })
     }
     #[inline(always)]
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
@@ -199,6 +204,10 @@ mod x86 {
         #[inline(always)]
         unsafe fn max(a: __m512, b: __m512) -> __m512 {
             unsafe { _mm512_max_ps(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn min(a: __m512, b: __m512) -> __m512 {
+            unsafe { _mm512_min_ps(a, b) }
         }
         #[inline(always)]
         unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
@@ -312,6 +321,10 @@ mod x86 {
         #[inline(always)]
         unsafe fn max(a: Pair, b: Pair) -> Pair {
             unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] }
+        }
+        #[inline(always)]
+        unsafe fn min(a: Pair, b: Pair) -> Pair {
+            unsafe { [_mm256_min_ps(a[0], b[0]), _mm256_min_ps(a[1], b[1])] }
         }
         #[inline(always)]
         unsafe fn fma(a: Pair, b: Pair, c: Pair) -> Pair {
