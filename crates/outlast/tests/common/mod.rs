@@ -101,6 +101,17 @@ pub fn kernel_matrix(kernel: &KernelFunction, x: &Dense) -> Vec<f64> {
 
 /// Clarabel's minimum of 1/2 b'Kb - y'b over the box, sum b = 0 if `balanced`: minus the value of the convex primal.
 pub fn clarabel_dual(kernel: &[f64], signs: &[f64], lower: &[f64], upper: &[f64], balanced: bool) -> f64 {
+    clarabel_solution(kernel, signs, lower, upper, balanced).0
+}
+
+/// As [`clarabel_dual`], with the minimiser.
+pub fn clarabel_solution(
+    kernel: &[f64],
+    signs: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    balanced: bool,
+) -> (f64, Vec<f64>) {
     let all = signs.len();
     // a box of no width leaves an interior point method without an interior: such rows stay out
     let kept: Vec<usize> = (0..all).filter(|&row| upper[row] > lower[row]).collect();
@@ -109,8 +120,9 @@ pub fn clarabel_dual(kernel: &[f64], signs: &[f64], lower: &[f64], upper: &[f64]
         let take = |from: &[f64]| -> Vec<f64> { kept.iter().map(|&row| from[row]).collect() };
         (take(signs), take(lower), take(upper))
     };
+    let mut beta = vec![0.0; all];
     if n == 0 {
-        return 0.0;
+        return (0.0, beta);
     }
     let (mut rows, mut cols, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for j in 0..n {
@@ -157,7 +169,10 @@ pub fn clarabel_dual(kernel: &[f64], signs: &[f64], lower: &[f64], upper: &[f64]
         "the judge failed: {:?}",
         solver.solution.status
     );
-    solver.solution.obj_val
+    for (&row, value) in kept.iter().zip(&solver.solution.x) {
+        beta[row] = *value;
+    }
+    (solver.solution.obj_val, beta)
 }
 
 /// Boxes of a truncation set: kept rows [0, c] y, truncated rows [-c, 0] y.

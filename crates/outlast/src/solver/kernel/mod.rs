@@ -33,6 +33,12 @@ const LOOSENESS: f64 = 10.0;
 /// Up to how many rows that is.
 const EXACT_PATH: usize = 4000;
 
+/// Distance from the truncation point at which a row's side is in doubt.
+const DOUBT: f64 = 1e-4;
+
+/// In doubt, the path is also started at the hinge solutions of C times these.
+const STIFFER: [f64; 2] = [3.0, 30.0];
+
 /// The solver's name.
 pub const NAME: &str = "kernel-smo";
 
@@ -43,25 +49,37 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
 
 /// As [`solve`], on a given instruction set, which must be among [`Isa::available`].
 pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
-    let sizes = Sizes::new(options.cache_bytes / 2);
-    let keep = options.cache_bytes.saturating_sub(sizes.bytes());
-    let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
-    let mut machine = Machine::new(problem, gram, Solver::new(sizes, options));
+    let mut machine = Machine::prepare(isa, problem, options)?;
     machine.warm_start(options)?;
-    let truncated = problem.loss.truncation().is_some();
-    let tolerance = options.tolerance;
     machine.solver.stage = "hinge";
-    let start = machine.minimize(tolerance, control)?;
-    let report = if truncated {
-        machine.solver.stage = "truncated hinge";
-        let loose = if problem.rows() <= EXACT_PATH { tolerance } else { LOOSENESS * tolerance };
-        let limits = Limits { tolerance, loose, decrease: 0.01 * tolerance, max_steps: options.max_steps };
-        majorize::run(&mut machine, start, &limits, "truncated hinge", control)?
-    } else {
+    let start = machine.minimize(options.tolerance, control)?;
+    let Some(truncation) = problem.loss.truncation() else {
         let trace = vec![machine.objective()];
-        majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status }
+        let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
+        return Ok(machine.solution(report));
     };
-    Ok(machine.solution(report))
+    let small = problem.rows() <= EXACT_PATH;
+    let limits = Limits {
+        tolerance: options.tolerance,
+        loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
+        decrease: 0.01 * options.tolerance,
+        max_steps: options.max_steps,
+    };
+    // rows just at the truncation point: which side they are on is rounding, and may decide where the path ends
+    let in_doubt = small && (0..problem.rows()).any(|row| (machine.margin(row) - truncation).abs() < DOUBT);
+    machine.solver.stage = "truncated hinge";
+    let report = majorize::run(&mut machine, start, &limits, "truncated hinge", control)?;
+    let mut best = machine.solution(report);
+    for factor in STIFFER.into_iter().filter(|_| in_doubt) {
+        let mut other = Machine::prepare(isa, problem, options)?;
+        let start = other.stiff_start(factor, control)?;
+        let report = majorize::run(&mut other, start, &limits, "truncated hinge", control)?;
+        let other = other.solution(report);
+        if other.gap.is_finite() && other.objective < best.objective {
+            best = other;
+        }
+    }
+    Ok(best)
 }
 
 /// The iterate and its majoriser.
@@ -98,6 +116,25 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
             Machine { problem, dual, solver, caps, truncated: vec![false; rows], intercept: 0.0, saved: None };
         machine.set_boxes();
         machine
+    }
+
+    /// The machine with b = 0, its matrix within the byte budget.
+    fn prepare(isa: Isa, problem: &'p TwoClass<'a>, options: &'o Options) -> Result<Self> {
+        let sizes = Sizes::new(options.cache_bytes / 2);
+        let keep = options.cache_bytes.saturating_sub(sizes.bytes());
+        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
+        Ok(Machine::new(problem, gram, Solver::new(sizes, options)))
+    }
+
+    /// Starts from the hinge solution of a larger C, where fewer rows are alike.
+    fn stiff_start(&mut self, factor: f64, control: &Control) -> Result<Step> {
+        let caps = self.caps.clone();
+        self.caps.iter_mut().for_each(|cap| *cap = (*cap * factor).min(LARGEST_CAP));
+        self.set_boxes();
+        let step = self.minimize(1e-6, control)?;
+        self.caps = caps;
+        // of the problem itself this solves nothing
+        Ok(Step { gap: f64::INFINITY, status: Status::Inaccurate, ..step })
     }
 
     fn set_boxes(&mut self) {
