@@ -39,6 +39,13 @@ impl Factor {
         None
     }
 
+    /// As [`nearest`](Self::nearest), of a matrix given by its lower half.
+    pub fn nearest_of(matrix: &Mat<f64>) -> Option<Factor> {
+        let order = matrix.nrows();
+        let rows: Vec<f64> = (0..order * order).map(|k| matrix[(k / order, k % order)]).collect();
+        Self::nearest(&rows, order, order)
+    }
+
     fn shifted(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<Factor> {
         let at = |i: usize, j: usize| if i >= j { matrix[i * stride + j] } else { matrix[j * stride + i] };
         if (0..order).any(|i| (0..=i).any(|j| !at(i, j).is_finite())) {
@@ -89,7 +96,7 @@ impl Factor {
     }
 
     fn residual(&self, right: &[f64], x: &[f64]) -> Vec<f64> {
-        let rows = self.matrix.chunks_exact(self.order);
+        let rows = self.matrix.chunks_exact(self.order.max(1));
         rows.zip(right).map(|(row, right)| right - super::dot(row, x)).collect()
     }
 }

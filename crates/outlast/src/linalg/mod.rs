@@ -119,7 +119,21 @@ impl Isa {
 
 /// a . b
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    lane_sum(a, b, |a, b| a * b)
+}
+
+/// sum of term(a_k, b_k), eight at a time: as fast as the memory, and a smaller error than one after the other.
+#[inline(always)]
+pub(crate) fn lane_sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = left.remainder().iter().zip(right.remainder()).map(|(&a, &b)| term(a, b)).sum();
+    for (a, b) in left.zip(right) {
+        for lane in 0..8 {
+            lanes[lane] += term(a[lane], b[lane]);
+        }
+    }
+    lanes.iter().sum::<f64>() + tail
 }
 
 #[cfg(test)]

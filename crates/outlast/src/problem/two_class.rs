@@ -19,6 +19,7 @@
 use super::kernel::KernelFunction;
 use super::loss::Loss;
 use crate::data::Design;
+use crate::linalg::dot;
 use rayon::prelude::*;
 
 /// A two-class problem: data, loss and the space of decision functions.
@@ -174,8 +175,4 @@ impl TwoClass<'_> {
         }
         (highest - lowest).max(0.0)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

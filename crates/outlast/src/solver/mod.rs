@@ -1,7 +1,6 @@
 //! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
-mod cholesky;
 mod choose;
 pub mod coordinate;
 pub mod kernel;

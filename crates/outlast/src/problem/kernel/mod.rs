@@ -16,6 +16,7 @@ pub use gamma::Gamma;
 
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
+use crate::linalg::lane_sum;
 use rayon::prelude::*;
 use std::fmt;
 use std::sync::Arc;
@@ -298,20 +299,6 @@ impl KernelFunction {
             _ => inner,
         }
     }
-}
-
-/// sum of term(x_k, z_k), eight at a time.
-#[inline(always)]
-fn lane_sum(x: &[f64], z: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (xs, zs) = (x.chunks_exact(8), z.chunks_exact(8));
-    let tail: f64 = xs.remainder().iter().zip(zs.remainder()).map(|(&x, &z)| term(x, z)).sum();
-    for (x, z) in xs.zip(zs) {
-        for lane in 0..8 {
-            lanes[lane] += term(x[lane], z[lane]);
-        }
-    }
-    lanes.iter().sum::<f64>() + tail
 }
 
 fn dense_copies(kernel: &KernelFunction, z: &dyn Design, rows: &[u32]) -> Vec<f64> {

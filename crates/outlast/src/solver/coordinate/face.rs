@@ -9,6 +9,7 @@
 //! Cost: one pass over the free rows each way per iteration.
 
 use super::dual::Dual;
+use crate::linalg::dot;
 
 /// What a face step did.
 pub(super) struct FaceStep {
@@ -128,8 +129,4 @@ fn try_length(dual: &mut Dual, free: &[u32], gradient: &[f64], direction: &[f64]
         *weight += change;
     }
     true
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -9,11 +9,11 @@
 //! directly if n <= d, else by (K + D)^-1 = D^-1 - D^-1 X (I + X'D^-1 X)^-1 X'D^-1 with iterative refinement. Cost of an
 //! iteration: O(n d min(n, d)); usually 20 to 40 of them. Rows without room (cap 0) take no part.
 
-use super::super::cholesky::Factor;
 use super::super::normal;
 use super::dual::Dual;
 use crate::control::Control;
 use crate::error::Result;
+use crate::linalg::Factor;
 use faer::Mat;
 use rayon::prelude::*;
 
@@ -209,7 +209,7 @@ impl<'s, 'a, 'b> System<'s, 'a, 'b> {
                 matrix
             }
         };
-        Some(System { state, diagonal, factor: Factor::new(matrix)? })
+        Some(System { state, diagonal, factor: Factor::nearest_of(&matrix)? })
     }
 
     /// (K + D)^-1 v, refined.

@@ -2,7 +2,7 @@
 
 use super::super::tiles::{self, Panels, Prepared};
 use crate::data::Design;
-use crate::linalg::Isa;
+use crate::linalg::{Isa, dot};
 use crate::problem::KernelFunction;
 use rayon::prelude::*;
 
@@ -100,16 +100,6 @@ impl Gram for Stored {
     fn values(&self) -> Option<&[f64]> {
         Some(&self.values)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in left.zip(right) {
-        (0..8).for_each(|lane| lanes[lane] += a[lane] * b[lane]);
-    }
-    lanes.iter().sum::<f64>() + tail
 }
 
 #[cfg(test)]

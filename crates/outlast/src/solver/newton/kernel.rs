@@ -12,11 +12,10 @@
 //! eigenvalues >= 1: Cholesky on the rows with W > 0 where K is kept and small. Otherwise conjugate gradients on
 //! (I + W K) delta = rho in the inner product of K, where I + W K is symmetric: one product with K per iteration.
 
-use super::super::cholesky::Factor;
 use super::descent::{Direction, Space, relative_gap};
 use super::gram::Gram;
-use super::linear::dot;
 use super::rows::{Local, Rows};
+use crate::linalg::{Factor, dot};
 use faer::Mat;
 
 /// Most rows for a factorisation.
@@ -94,7 +93,7 @@ impl<'a> Kernel<'a> {
         if rows.len() > DIRECT_ROWS {
             return None;
         }
-        Some(Factored { factor: Factor::new(self.system(values, roots, &rows))?, rows })
+        Some(Factored { factor: Factor::nearest_of(&self.system(values, roots, &rows))?, rows })
     }
 
     /// Newton's step by the factor.

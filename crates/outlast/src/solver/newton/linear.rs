@@ -4,10 +4,11 @@
 //! rows in parallel, O(n d^2), equilibrated and factored by Cholesky; beyond that conjugate gradients scaled by the
 //! diagonal, O(non-zeros) per iteration. Everything in the units of [`Scaled`].
 
+use super::super::normal;
 use super::super::scaled::Scaled;
-use super::super::{cholesky, normal};
 use super::descent::{Direction, Space};
 use super::rows::{Local, Rows};
+use crate::linalg::{Factor, dot};
 use faer::Mat;
 use rayon::prelude::*;
 
@@ -94,7 +95,7 @@ impl<'a> Linear<'a> {
     }
 
     fn solve_directly(&self, curvature: &[f64], right: &[f64], intercept: bool) -> Option<Vec<f64>> {
-        Some(cholesky::Factor::new(self.hessian(curvature, intercept))?.solve(right))
+        Some(Factor::nearest_of(&self.hessian(curvature, intercept))?.solve(right))
     }
 
     /// The lower half of I + X'WX, bordered by X'W1 and 1'W1 if the intercept is free.
@@ -237,8 +238,4 @@ fn conjugate_gradients(
         energy = next_energy;
     }
     solution
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
