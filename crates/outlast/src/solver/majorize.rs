@@ -102,23 +102,23 @@ pub fn run(
         iterations += report.iterations;
         let mut next = method.objective();
         exact = tolerance <= limits.tolerance;
-        // a step solved too loosely to go down is solved again in full, then beyond that: exact steps never go up
+        // a step solved too loosely to go down is solved again in full
         let enough = limits.decrease * current.abs();
-        let mut again = limits.tolerance;
-        while report.status != Status::TimeLimit
-            && (!exact && !(current - next > enough) || exact && !(next <= current) && again >= 1e-4 * limits.tolerance)
-        {
-            report = method.minimize(again, control)?;
+        if !exact && !(current - next > enough) {
+            report = method.minimize(limits.tolerance, control)?;
             iterations += report.iterations;
             next = method.objective();
             exact = true;
-            again *= 0.01;
         }
         if !(next <= current) {
-            // what even that could not lower is as low as rounding can tell
+            // what the full solve could not lower is as low as the tolerance can tell
             method.restore();
             report = before;
-            status = if report.gap <= limits.tolerance { report.status } else { Status::Inaccurate };
+            if report.gap > limits.tolerance {
+                report = polish(method, before, &mut trace, limits, control)?;
+                iterations += report.iterations;
+            }
+            status = report.status;
             break;
         }
         trace.push(next);
@@ -132,4 +132,23 @@ pub fn run(
         }
     }
     Ok(Report { trace, gap: report.gap, iterations, status })
+}
+
+/// Solves the current majoriser, so far solved loosely, to the full tolerance, and keeps the result if it is no higher.
+fn polish(
+    method: &mut dyn Majorizer,
+    loose: Step,
+    trace: &mut Vec<f64>,
+    limits: &Limits,
+    control: &Control,
+) -> Result<Step> {
+    method.save();
+    let step = method.minimize(limits.tolerance, control)?;
+    let next = method.objective();
+    if next <= trace[trace.len() - 1] {
+        trace.push(next);
+        return Ok(step);
+    }
+    method.restore();
+    Ok(Step { status: Status::Inaccurate, iterations: step.iterations, ..loose })
 }

@@ -164,13 +164,14 @@ impl Prepared {
         (0..self.rows as u32).filter(|&row| self.is_far(row as usize)).collect()
     }
 
-    /// How much a kernel value, divided by `unit`, may err.
+    /// How much a kernel value, divided by `unit`, errs on average.
     pub(crate) fn value_error(&self) -> f64 {
         const ROUNDING: f64 = 6e-8;
         match self.map {
             Map::Exp2 => {
-                let near = self.offsets.iter().map(|offset| offset.abs()).filter(|&size| size <= COARSE);
-                ROUNDING * (1.0 + f64::from(near.fold(0.0, f32::max)))
+                let near = (0..self.rows).filter(|&row| !self.is_far(row));
+                let total: f64 = near.map(|row| f64::from(self.offsets[row].abs())).sum();
+                ROUNDING * (1.0 + total / self.rows.max(1) as f64)
             }
             Map::Power(degree) => ROUNDING * (1.0 + f64::from(degree)),
             Map::Identity | Map::Tanh => 2.0 * ROUNDING,
