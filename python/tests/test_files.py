@@ -56,7 +56,7 @@ def test_a_loaded_model_can_be_fitted_again(tmp_path):
 def test_a_clone_of_a_loaded_model_fits_the_same_problem(tmp_path):
     X, y = SETS["moons"]()
     y = np.array(["no", "yes"])[y]
-    parameters = {"C": 3.0, "fit_intercept": False, "tol": 1e-7, "max_iter": 50, "solver": "kernel"}
+    parameters = {"C": 3.0, "fit_intercept": False, "tol": 1e-7, "max_iter": 50, "solver": "kernel-smo"}
     model = TruncatedSVC(class_weight={"no": 2.0, "yes": 0.5}, **parameters).fit(X, y)
     model.save(tmp_path / "model")
     again = clone(outlast.load(tmp_path / "model"))
