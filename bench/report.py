@@ -43,7 +43,10 @@ class Result:
             return "MISSED"
         if self.want is not None and self.ratio <= self.want:
             return "want"
-        return "must" if self.ratio <= self.must else "MISSED"
+        if self.ratio <= self.must:
+            return "must"
+        # of a stopped peer only a bound of the ratio is known
+        return "unknown" if self.stopped else "MISSED"
 
 
 def _number(value, digits=3):
