@@ -35,7 +35,9 @@ fn the_same_seed_gives_the_same_answer() {
 
 /// What a picture says: the texts above its panels.
 fn texts(picture: &str) -> Vec<&str> {
-    let lines = picture.lines().filter(|line| ["head", "title", "small"].iter().any(|class| line.starts_with(&format!("<text class=\"{class}\""))));
+    let lines = picture.lines().filter(|line| {
+        ["head", "title", "small"].iter().any(|class| line.starts_with(&format!("<text class=\"{class}\"")))
+    });
     lines.filter_map(|line| line.split_once('>')?.1.strip_suffix("</text>")).collect()
 }
 
