@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 
+WORSE = 1e-6
+"""Relative amount by which our objective may lie above the peer's before speed counts for nothing."""
+
+
 @dataclass
 class Result:
     """One row of the table."""
@@ -18,10 +22,14 @@ class Result:
     want: float | None = None
     value: float | None = None
     gap: float | None = None
+    peer_gap: float | None = None
     unit: str = "s"
     note: str = ""
     series: str = ""
     size: int = 0
+    stopped: bool = False
+    """Whether the peer ran into the limit: its time is more than `theirs`, the ratio less than `ratio`."""
+    converged: bool = True
 
     @property
     def ratio(self):
@@ -31,13 +39,22 @@ class Result:
     def verdict(self):
         if self.must is None:
             return ""
+        if not self.converged or (self.value is not None and not self.value <= 1.0 + WORSE):
+            return "MISSED"
         if self.want is not None and self.ratio <= self.want:
             return "want"
-        return "must" if self.ratio <= self.must else "MISSED"
+        if self.ratio <= self.must:
+            return "must"
+        # of a stopped peer only a bound of the ratio is known
+        return "unknown" if self.stopped else "MISSED"
 
 
 def _number(value, digits=3):
     return "" if value is None else f"{value:.{digits}g}"
+
+
+def _power(value):
+    return "" if value is None else f"{value:.0e}"
 
 
 def _time(value):
@@ -45,15 +62,17 @@ def _time(value):
 
 
 def table(results):
-    head = ("work", "peer", "ours", "peer's", "unit", "ratio", "must", "want", "reached", "value", "gap", "note")
+    head = ("work", "peer", "ours", "peer's", "unit", "ratio", "must", "want", "reached", "value", "gap", "peer's gap",
+            "note")
     lines = [head]
     for row in results:
         lines.append((
-            row.name, row.peer, _time(row.ours), _time(row.theirs), row.unit, f"{row.ratio:.3f}", _number(row.must),
-            _number(row.want), row.verdict, _number(row.value, 6), "" if row.gap is None else f"{row.gap:.0e}", row.note,
+            row.name, row.peer, _time(row.ours), "> " * row.stopped + _time(row.theirs), row.unit,
+            "< " * row.stopped + f"{row.ratio:.3f}", _number(row.must), _number(row.want), row.verdict,
+            _number(row.value, 6), _power(row.gap), _power(row.peer_gap), row.note,
         ))
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    left = {0, 1, 4, 8, 11}
+    left = {0, 1, 4, 8, 12}
     text = []
     for line in lines:
         cells = (cell.ljust(width) if column in left else cell.rjust(width)
@@ -69,8 +88,10 @@ def growth(results):
     for series in dict.fromkeys(row.series for row in results if row.series):
         sizes = sorted((row for row in results if row.series == series), key=lambda row: row.size)
         for small, large in zip(sizes, sizes[1:]):
-            ours, theirs = large.ours / small.ours, large.theirs / small.theirs
-            lines.append(f"  {series}: n {small.size} -> {large.size}: ours x {ours:.2f}, {large.peer} x {theirs:.2f}")
+            line = f"  {series}: n {small.size} -> {large.size}: ours x {large.ours / small.ours:.2f}"
+            if not (small.stopped or large.stopped):
+                line += f", {large.peer} x {large.theirs / small.theirs:.2f}"
+            lines.append(line)
     return "\n".join(["", "growth of the time with n:", *lines]) if lines else ""
 
 

@@ -1,11 +1,22 @@
-"""One table: the robust fit against the plain fits of others, in one process, on this machine.
+"""One table: the robust fit against the plain fits of others, in one run, on this machine.
 
-    python bench/run.py [--data DIR] [--quick] [--row TEXT ...] [--json FILE]
+    python bench/run.py [--data DIR] [--quick] [--limit SECONDS] [--row TEXT ...] [--json FILE]
 
 Every row times the full truncated-hinge fit (truncation "auto", all d.c. steps, default tolerance) against a peer that only
-solves the plain hinge. Peers take turns in the same process, and the best of a few repeats counts. `must` and `want` are the
-ratios aimed at. The last columns compare quality: `value` is our objective over the peer's in the row's own measure, so that
-1 or less means equal or better; `gap` is the relative duality gap that our last convex problem reached.
+solves the plain hinge. The peer has a process of its own, made and warmed by a small fit before any clock starts, and is
+stopped when it takes longer than --limit; the ratio is then an upper bound, printed as "< x". We and the peer take turns in
+changing order, and the best of a few repeats counts. `must` and `want` are the ratios aimed at; a row is MISSED as well when
+our fit did not converge or its objective is above the peer's. The last columns compare quality: `value` is our objective
+over the peer's in the row's own measure, so that 1 or less means equal or better; `gap` is the relative duality gap that our
+last convex problem reached, `peer's gap` that of the peer's own problem, (primal - dual) / primal. A peer that is not
+installed is left out.
+
+Real data, in the folder of --data, each left out if it is not there:
+
+    ijcnn1.libsvm.gz       LIBSVM text, labels -1 and 1
+    a9a_train.libsvm.gz    LIBSVM text, labels -1 and 1
+    mnist_train.csv.gz     a header, 784 pixels from 0 to 255, then the digit; the first 10,000 rows, odd against even
+    covtype.csv.gz         a header, 54 columns, then the cover type; type 2 against the rest
 """
 
 import argparse
@@ -23,8 +34,9 @@ import rows  # noqa: E402
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with ijcnn1, a9a, mnist and covtype; without it they are left out")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the real data")
     parser.add_argument("--quick", action="store_true", help="the small rows only, one repeat each")
+    parser.add_argument("--limit", type=float, default=120.0, metavar="SECONDS", help="stop a peer's fit after that long [120]")
     parser.add_argument("--row", action="append", metavar="TEXT", help="only rows whose name contains TEXT (repeatable)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
     arguments = parser.parse_args()
@@ -32,7 +44,7 @@ def main():
     warnings.filterwarnings("ignore", category=FutureWarning)
 
     results = []
-    for job in rows.jobs(arguments.data, arguments.quick):
+    for job in rows.jobs(arguments.data, arguments.quick, arguments.limit):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:

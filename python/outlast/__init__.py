@@ -9,7 +9,9 @@ cost more than a fixed amount: rows with a wrong label or absurd features are gi
 array(['no', 'yes'], dtype='<U3')
 """
 
+from importlib.metadata import version as _version
+
 from ._truncated import TruncatedSVC, load
 
 __all__ = ["TruncatedSVC", "load"]
-__version__ = "0.1.0"
+__version__ = _version("outlast")

@@ -66,7 +66,8 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     warm_start : bool, default=False
         Start from the previous fit if it was of as many rows, columns and the same classes.
     n_jobs : int or None, default=None
-        Threads. None takes all cores, or this process's share of them inside joblib's workers.
+        Threads of `fit` and of prediction. None takes all cores, or this process's share of them inside joblib's
+        workers.
     cache_size : float, default=1000
         Megabytes the kernel solver may keep.
     random_state : int, RandomState or None, default=None
@@ -86,6 +87,8 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The intercept.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the training rows, ascending.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+        The support vectors; empty for a precomputed kernel.
     n_support_ : ndarray of shape (2,)
         Support vectors of each class.
     dual_coef_ : ndarray of shape (1, n_SV)
@@ -93,11 +96,13 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     objective_ : float
         The value of the full, non-convex objective.
     objective_trace_ : ndarray
-        The objective after each step. It never rises.
+        The objective at the start and after each step. It never rises.
     n_iter_ : int
-        Steps taken, the first convex problem included: the length of `objective_trace_`.
-    status_ : {"converged", "inaccurate", "iteration_limit", "time_limit"}
-        How the fit ended. Anything but "converged" is also told by a `ConvergenceWarning`.
+        Steps of the d.c. algorithm, at least 1.
+    status_ : {"converged", "inaccurate", "iteration_limit"}
+        How the fit ended: at the tolerance; as near to it as rounding allowed; or at `max_iter` or a solver's own limit.
+        All but the first are also told by a `ConvergenceWarning`. A file of a fit on the command line may also say
+        "time_limit".
     gap_ : float
         Relative duality gap of the last convex problem.
     solver_ : str
@@ -120,7 +125,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Model files (`save`) keep what predicts and how it was made. What the fit says about each training row (`margins_`,
-    `outliers_`, `outlier_scores_`, `n_support_`) is kept by pickling only.
+    `outliers_`, `outlier_scores_`, `support_vectors_`, `n_support_`) is kept by pickling only.
 
     Examples
     --------
@@ -245,7 +250,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
         self._training_rows = X if callable(self.kernel) else None
         self._take(fitted)
-        self._take_training(fitted, codes)
+        self._take_training(fitted, X, codes)
         if self.status_ != "converged":
             self._warn()
         return self
@@ -264,7 +269,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Positive values mean ``classes_[1]``.
         """
         rows = self._rows(X)
-        return self._fitted.decision_function(rows)
+        return self._fitted.decision_function(rows, _input.threads(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row.
@@ -280,7 +285,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The predicted classes.
         """
         rows = self._rows(X)
-        return self.classes_[self._fitted.predict_codes(rows)]
+        return self.classes_[self._fitted.predict_codes(rows, _input.threads(self.n_jobs))]
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -371,12 +376,15 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.dual_coef_ = fitted.dual_coef.reshape(1, -1)
         self.objective_ = fitted.objective
         self.objective_trace_ = fitted.trace
-        self.n_iter_ = len(fitted.trace)
+        # scikit-learn expects at least 1: solving the first convex problem counts where nothing was left to do after it
+        self.n_iter_ = max(1, fitted.steps)
         self.status_ = fitted.status
         self.gap_ = fitted.gap
         self.solver_ = fitted.solver
 
-    def _take_training(self, fitted: _core.Fitted, codes: NDArray[np.uint32]) -> None:
+    def _take_training(self, fitted: _core.Fitted, X: Any, codes: NDArray[np.uint32]) -> None:
+        # of a kernel matrix no rows are known
+        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         self.margins_ = fitted.margins
         self.outliers_ = fitted.outliers
@@ -404,7 +412,8 @@ def load(path: str | os.PathLike[str]) -> TruncatedSVC:
     Returns
     -------
     TruncatedSVC
-        Ready to predict, with the parameters that the file keeps; gamma is the number that was used.
+        Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
+        fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used.
 
     Raises
     ------
@@ -415,7 +424,16 @@ def load(path: str | os.PathLike[str]) -> TruncatedSVC:
     """
     fitted = _core.Fitted.load(os.fspath(path))
     model = TruncatedSVC(
-        fitted.c, truncation=fitted.truncation, loss=fitted.loss, penalty=fitted.penalty, kernel=fitted.kernel
+        fitted.c,
+        truncation=fitted.truncation,
+        loss=fitted.loss,
+        penalty=fitted.penalty,
+        kernel=fitted.kernel,
+        class_weight=None if fitted.class_weight is None else dict(zip(fitted.classes, fitted.class_weight, strict=True)),
+        fit_intercept=fitted.fit_intercept,
+        tol=fitted.tol,
+        max_iter=fitted.max_iter,
+        solver=fitted.solver_asked,
     )
     for name in ("gamma", "degree", "coef0"):
         value = getattr(fitted, name)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from problems import SETS
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 import outlast
@@ -50,6 +51,21 @@ def test_a_loaded_model_can_be_fitted_again(tmp_path):
     again = outlast.load(tmp_path / "model")
     assert not hasattr(again, "margins_")
     assert again.set_params(warm_start=True).fit(X, y).margins_.shape == (len(y),)
+
+
+def test_a_clone_of_a_loaded_model_fits_the_same_problem(tmp_path):
+    X, y = SETS["moons"]()
+    y = np.array(["no", "yes"])[y]
+    parameters = {"C": 3.0, "fit_intercept": False, "tol": 1e-7, "max_iter": 50, "solver": "kernel-smo"}
+    model = TruncatedSVC(class_weight={"no": 2.0, "yes": 0.5}, **parameters).fit(X, y)
+    model.save(tmp_path / "model")
+    again = clone(outlast.load(tmp_path / "model"))
+    for key, value in {**parameters, "class_weight": {"no": 2.0, "yes": 0.5}}.items():
+        assert getattr(again, key) == value, key
+    assert again.fit(X, y).objective_ == model.objective_
+    balanced = TruncatedSVC(class_weight="balanced").fit(X[10:], y[10:])
+    balanced.save(tmp_path / "model")
+    assert clone(outlast.load(tmp_path / "model")).fit(X[10:], y[10:]).objective_ == balanced.objective_
 
 
 def test_names_of_columns_come_back(tmp_path):

@@ -1,5 +1,6 @@
 """Long fits: other threads run, and Ctrl-C is heard."""
 
+import os
 import signal
 import threading
 import time
@@ -88,6 +89,46 @@ def test_an_error_in_the_progress_callback_ends_the_fit(monkeypatch):
     monkeypatch.setattr("outlast._truncated._print_progress", fail)
     with pytest.raises(RuntimeError, match="enough"):
         TruncatedSVC(verbose=1).fit(X, y)
+
+
+def _ended(child, seconds):
+    """The exit code of a child process, None if it is still running after that long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_forked_process_predicts_and_fits(n_jobs):
+    """The child has none of the parent's threads; work given to their pool would wait forever."""
+    X, y = make_classification(3000, 5, flip_y=0.1, random_state=1)
+    model = TruncatedSVC(n_jobs=n_jobs).fit(X, y)
+    expected = model.predict(X)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            again = TruncatedSVC(n_jobs=n_jobs).fit(X, y)
+            code = 0 if (model.predict(X) == expected).all() and (again.predict(X) == expected).all() else 2
+        finally:
+            os._exit(code)
+    assert _ended(child, 60.0) == 0
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_predictions_do_not_depend_on_the_threads():
+    X, y = make_classification(3000, 5, flip_y=0.1, random_state=1)
+    model = TruncatedSVC().fit(X, y)
+    one, two = (model.set_params(n_jobs=jobs).decision_function(X) for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_fits_in_several_threads_at_once():

@@ -1,10 +1,14 @@
 """The truncated objective: what is reported is what the numbers say."""
 
+from importlib.metadata import version
+
 import numpy as np
 import pytest
 from problems import SETS, kernel_values, objective, parts, signs
 from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 
+import outlast
 from outlast import TruncatedSVC
 
 SAME = 1e-9
@@ -38,7 +42,7 @@ def test_reports_agree_with_the_definition(name, kernel, truncation):
     assert model.objective_ == pytest.approx(objective(model, X, y, s), rel=1e-6)
     trace = model.objective_trace_
     assert np.all(np.diff(trace) <= 0) and trace[-1] == pytest.approx(model.objective_, rel=SAME)
-    assert model.n_iter_ == len(trace) and model.status_ == "converged" and model.gap_ <= 1e-6
+    assert model.n_iter_ == max(1, len(trace) - 1) and model.status_ == "converged" and model.gap_ <= 1e-6
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -150,3 +154,25 @@ def test_shapes_of_the_fitted_attributes():
     assert isinstance(model.solver_, str) and isinstance(model.n_iter_, int)
     with pytest.raises(AttributeError, match="linear kernel"):
         TruncatedSVC().fit(X, y).coef_  # noqa: B018
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", ["moons", "sparse"])
+def test_support_vectors_are_the_rows_of_support(name, kernel):
+    X, y = SETS[name]()
+    model = TruncatedSVC(kernel=kernel).fit(X, y)
+    rows = model.support_vectors_
+    if sparse.issparse(X):
+        assert sparse.issparse(rows) and rows.format == "csr"
+        rows, X = rows.toarray(), X.toarray()
+    np.testing.assert_array_equal(rows, X[model.support_])
+
+
+def test_a_kernel_matrix_has_no_support_vectors():
+    X, y = SETS["moons"]()
+    assert TruncatedSVC(kernel="precomputed").fit(rbf_kernel(X), y).support_vectors_.size == 0
+    assert TruncatedSVC(kernel=rbf_kernel).fit(X, y).support_vectors_.shape[1] == X.shape[1]
+
+
+def test_the_version_is_the_package_s():
+    assert outlast.__version__ == version("outlast")

@@ -1,6 +1,10 @@
 //! How a command ends when it does not end well.
 
+use crate::args::Cli;
+use crate::output::tell;
+use clap::CommandFactory;
 use outlast::Error;
+use outlast::error::ParseKind;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,17 +32,18 @@ impl Failure {
     /// Tells the user, and gives the exit code.
     pub fn report(&self) -> ExitCode {
         match self {
-            // whoever read our output has seen enough
-            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Failure::Output(error) => bad(&format!("standard output: {error}"), None),
             Failure::Core(Error::Interrupted) => {
-                eprintln!("interrupted; nothing was written");
+                tell("interrupted; nothing was written");
                 ExitCode::from(130)
+            }
+            Failure::Core(Error::Parameter { name, value, allowed }) => {
+                bad(&format!("{} {value} is not allowed: it must be {allowed}", option(name)), None)
             }
             Failure::Core(error) => bad(&error.to_string(), hint(error)),
             Failure::Usage(problem) => bad(problem, None),
             Failure::Finding(finding) => {
-                eprintln!("failed: {finding}");
+                tell(&format!("failed: {finding}"));
                 ExitCode::from(1)
             }
         }
@@ -46,32 +51,42 @@ impl Failure {
 }
 
 fn bad(problem: &str, hint: Option<&str>) -> ExitCode {
-    eprintln!("error: {problem}");
+    tell(&format!("error: {problem}"));
     if let Some(hint) = hint {
-        eprintln!("hint: {hint}");
+        tell(&format!("hint: {hint}"));
     }
     ExitCode::from(2)
+}
+
+/// A parameter as the user wrote it: the option of that name, if there is one.
+fn option(name: &str) -> String {
+    let long = name.replace('_', "-");
+    let command = Cli::command();
+    let mut options = command.get_subcommands().flat_map(|command| command.get_arguments());
+    match options.find(|option| option.get_long().is_some_and(|known| known.eq_ignore_ascii_case(&long))) {
+        Some(option) if long.len() == 1 => option.get_short().map_or(long, |short| format!("-{short}")),
+        Some(_) => format!("--{long}"),
+        None => name.to_string(),
+    }
 }
 
 /// What the user might do about it, where that is not in the message already.
 fn hint(error: &Error) -> Option<&'static str> {
     match error {
-        Error::Parse { line: Some(1), problem, .. } if problem.ends_with("is not a number") => {
+        Error::Parse { kind: ParseKind::NotANumber, line: Some(1), .. } => {
             Some("if the first line holds the names of the columns, say --header")
         }
-        Error::Parse { problem, .. } if problem.ends_with("is not a number") => {
-            Some("every column but the target must hold numbers; name the target with --target")
-        }
-        Error::Parse { problem, .. } if problem.starts_with("the row has") => {
+        Error::Parse { kind: ParseKind::NotANumber, .. } => Some(
+            "every column but the target must hold numbers; name the target with --target, leave out others with --ignore",
+        ),
+        Error::Parse { kind: ParseKind::FieldCount, .. } => {
             Some("if fields are separated by something else, say so with --delimiter")
         }
-        Error::Parse { problem, .. } if problem.starts_with("feature index 0") => {
-            Some("say --zero-based if indices count from 0")
-        }
-        Error::Parse { problem, .. } if problem.starts_with("there is no target column;") => {
-            Some("name it with --target")
-        }
-        Error::Classes { .. } => Some("the labels are taken from --target, by default the last column"),
+        Error::Parse { kind: ParseKind::IndexZero, .. } => Some("say --zero-based if indices count from 0"),
+        Error::Parse { kind: ParseKind::NoTarget, .. } => Some("name it with --target"),
+        Error::Classes { .. } => Some(
+            "the labels are taken from --target, by default the one column named label, target, class or y, else the last",
+        ),
         Error::ModelFile { file, .. } if looks_like_data(file) => {
             Some("the model comes first, then the data: outlast predict MODEL DATA")
         }
@@ -81,4 +96,16 @@ fn hint(error: &Error) -> Option<&'static str> {
 
 fn looks_like_data(file: &Path) -> bool {
     file.extension().is_some_and(|ending| ["csv", "tsv", "svm", "libsvm", "txt", "gz"].iter().any(|e| ending == *e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_named_as_options() {
+        for (name, shown) in [("class_weight", "--class-weight"), ("C", "-C"), ("n_jobs", "--n-jobs"), ("eta", "eta")] {
+            assert_eq!(option(name), shown);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod demo;
+mod destination;
 mod failure;
 mod output;
 mod watch;

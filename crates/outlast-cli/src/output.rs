@@ -1,24 +1,26 @@
 //! What users get to see: aligned text for people, one JSON object for programs.
 
+use crate::destination;
 use crate::failure::Failure;
 use outlast::Class;
+use outlast::error::shown;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 
-/// Writes to standard output.
+/// Writes to standard output. Whoever closed it has seen enough: what the command found does not depend on a reader.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+    destination::write(Path::new("-"), |out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a line to standard error; if that is closed nobody can be told, and the work goes on.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Writes one JSON object to standard output.
 pub fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
-}
-
-/// A warning on standard error.
-pub fn warn(text: &str) {
-    eprintln!("warning: {text}");
 }
 
 /// A class as JSON: a number stays a number.
@@ -86,9 +88,9 @@ pub fn seconds(value: f64) -> String {
     if value < 10.0 { format!("{value:.2} s") } else { format!("{value:.0} s") }
 }
 
-/// A text without control characters, for aligned output.
-pub fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect::<Vec<_>>() } else { vec![c] }).collect()
+/// A class for people: nothing that would move the cursor, and not too long.
+pub fn class_text(class: &Class) -> String {
+    shown(&class.to_string())
 }
 
 /// A field of a CSV file, quoted where needed.
@@ -129,6 +131,7 @@ mod tests {
     fn fields_are_quoted_where_needed() {
         assert_eq!(csv_field("a"), "a");
         assert_eq!(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(plain("a\nb"), "a\\nb");
+        assert_eq!(class_text(&"a\nb".into()), "a\\nb");
+        assert_eq!(class_text(&Class::Int(-1)), "-1");
     }
 }

@@ -1,7 +1,8 @@
 //! What the user sees and can do while work goes on: a spinner on a terminal, and Ctrl-C.
 //!
 //! While data are read or predictions computed, Ctrl-C ends the process at once: nothing has been written yet. During a fit
-//! it asks the solver to stop. While a file is being written it waits, so that no half-made file is left behind.
+//! it asks the solver to stop. While a file is being written it waits, so that no half-made file is left behind. Pressed
+//! again, it ends the process at once, whatever is going on.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use outlast::{Control, Progress};
@@ -27,10 +28,8 @@ impl Watch {
         // without the handler Ctrl-C still ends the process, only less gently
         let _ = ctrlc::set_handler(|| {
             let again = ASKED_TO_STOP.swap(true, Ordering::SeqCst);
-            match PHASE.load(Ordering::SeqCst) {
-                READING => std::process::exit(130),
-                FITTING if again => std::process::exit(130),
-                _ => {}
+            if again || PHASE.load(Ordering::SeqCst) == READING {
+                std::process::exit(130);
             }
         });
         let spinner = if quiet || !std::io::stderr().is_terminal() {

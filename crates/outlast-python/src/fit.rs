@@ -106,7 +106,8 @@ pub fn fit(
             tol,
             max_iter,
             cache_size,
-            threads,
+            // the gate's pool has the threads asked for
+            threads: None,
             random_state,
             solver,
         })
@@ -118,7 +119,7 @@ pub fn fit(
     let sample_weight = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let start = start.as_ref().map(|start| &start.get().model);
     let feature_names = feature_names.as_deref();
-    let model = gate::run(py, progress, move |control| {
+    let model = gate::run(py, threads, progress, move |control| {
         let request = FitRequest { sample_weight, feature_names, start, control };
         parameters.fit_with(&*design, &labels, &request)
     })?;

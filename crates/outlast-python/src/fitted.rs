@@ -3,6 +3,7 @@
 use crate::errors::to_python;
 use crate::fit::ClassName;
 use crate::matrix::Matrix;
+use crate::pool;
 use crate::storage;
 use numpy::{PyArray1, PyReadonlyArray1};
 use outlast::Model;
@@ -29,17 +30,29 @@ type State<'py> = (
 
 #[pymethods]
 impl Fitted {
-    /// f(x) + b of each row.
-    fn decision_function<'py>(&self, py: Python<'py>, x: Matrix<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let design = x.design()?;
-        let values = py.detach(move || self.model.decision_function(&*design)).map_err(to_python)?;
+    /// f(x) + b of each row, on that many threads; None for all cores.
+    #[pyo3(signature = (x, threads=None))]
+    fn decision_function<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
+        let values = py.detach(|| pool.install(|| self.model.decision_function(&*design))).map_err(to_python)?;
         Ok(PyArray1::from_vec(py, values))
     }
 
-    /// The class of each row, as a position in `classes`.
-    fn predict_codes<'py>(&self, py: Python<'py>, x: Matrix<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let design = x.design()?;
-        let codes = py.detach(move || self.model.predict_codes(&*design)).map_err(to_python)?;
+    /// The class of each row, as a position in `classes`, on that many threads; None for all cores.
+    #[pyo3(signature = (x, threads=None))]
+    fn predict_codes<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
+        let codes = py.detach(|| pool.install(|| self.model.predict_codes(&*design))).map_err(to_python)?;
         Ok(PyArray1::from_vec(py, codes))
     }
 
@@ -83,6 +96,36 @@ impl Fitted {
     #[getter]
     fn penalty(&self) -> &str {
         &self.model.summary.penalty
+    }
+
+    /// Factors on C by class; None where all are 1.
+    #[getter]
+    fn class_weight(&self) -> Option<Vec<f64>> {
+        self.model.summary.class_weight.clone()
+    }
+
+    /// Whether an intercept was fitted.
+    #[getter]
+    fn fit_intercept(&self) -> bool {
+        self.model.summary.fit_intercept
+    }
+
+    /// Relative duality gap asked for.
+    #[getter]
+    fn tol(&self) -> f64 {
+        self.model.summary.tol
+    }
+
+    /// Most majorise-minimise steps allowed.
+    #[getter]
+    fn max_iter(&self) -> usize {
+        self.model.summary.max_iter
+    }
+
+    /// Which solver was asked for.
+    #[getter]
+    fn solver_asked(&self) -> &str {
+        &self.model.summary.solver_asked
     }
 
     /// Name of the kernel.
@@ -149,6 +192,12 @@ impl Fitted {
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.model.summary.trace)
+    }
+
+    /// Majorise-minimise steps taken.
+    #[getter]
+    fn steps(&self) -> usize {
+        self.model.summary.steps
     }
 
     /// Relative duality gap of the last convex problem.

@@ -5,8 +5,10 @@
 //! threads would never hear of Ctrl-C. Whatever a handler or the progress callback raises stops the work and is passed on.
 
 use crate::errors::to_python;
+use crate::pool;
 use outlast::{Control, Progress};
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -14,19 +16,19 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at Python's signals.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Stack of the working thread.
-const STACK: usize = 16 << 20;
-
-/// Runs `work` without the GIL. `progress` is called as `progress(stage, step, objective, gap)` on the calling thread.
+/// Runs `work` without the GIL on that many threads, `None` for all cores. `progress` is called as `progress(stage, step, objective, gap)` on the calling thread.
 pub fn run<T: Send>(
     py: Python<'_>,
+    threads: Option<usize>,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
 ) -> PyResult<T> {
-    py.detach(|| supervise(progress, work))
+    let pool = pool::pool(py, threads)?;
+    py.detach(|| supervise(&pool, progress, work))
 }
 
 fn supervise<T: Send>(
+    pool: &ThreadPool,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
 ) -> PyResult<T> {
@@ -42,11 +44,11 @@ fn supervise<T: Send>(
         };
         let interrupted = || stop.load(Ordering::Relaxed);
         let control = Control::default().interrupt(&interrupted);
-        work(if wanted { control.progress(&tell) } else { control })
+        let control = if wanted { control.progress(&tell) } else { control };
+        pool.install(|| work(control))
     };
     std::thread::scope(|scope| {
-        let worker =
-            std::thread::Builder::new().name("outlast".into()).stack_size(STACK).spawn_scoped(scope, working)?;
+        let worker = std::thread::Builder::new().name("outlast".into()).spawn_scoped(scope, working)?;
         let mut failure = None;
         let mut looked = Instant::now();
         loop {

@@ -1,7 +1,7 @@
 //! The private extension module `outlast._core`: numpy arrays in, a fitted model out.
 //!
 //! ```text
-//! numpy -> matrix (borrowed, no copy) -> gate (GIL released, Ctrl-C let through) -> outlast -> Fitted
+//! numpy -> matrix (borrowed, no copy) -> gate (GIL released, Ctrl-C let through) -> pool -> outlast -> Fitted
 //! ```
 //!
 //! Whatever scikit-learn users expect of an estimator is in Python; here is only what needs the core.
@@ -11,6 +11,7 @@ mod fit;
 mod fitted;
 mod gate;
 mod matrix;
+mod pool;
 mod storage;
 
 use pyo3::prelude::*;

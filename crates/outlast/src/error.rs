@@ -56,6 +56,8 @@ pub enum Error {
         column: Option<u64>,
         /// The column's name, where it has one.
         name: Option<String>,
+        /// The kind of mistake, for callers who can say what to do about it.
+        kind: ParseKind,
         /// What is wrong there.
         problem: String,
     },
@@ -80,6 +82,52 @@ pub enum Error {
     },
     /// The caller's interrupt said stop.
     Interrupted,
+}
+
+/// Mistakes in a text file that a face may have advice for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ParseKind {
+    /// A field that must hold a number holds something else.
+    NotANumber,
+    /// A row is longer or shorter than the first.
+    FieldCount,
+    /// An index of 0 where they count from 1.
+    IndexZero,
+    /// Labels are wanted, and no column can be taken for them.
+    NoTarget,
+    /// Anything else; the message says it all.
+    #[default]
+    Other,
+}
+
+/// Longest piece of the user's text repeated in a message.
+const LONGEST_QUOTE: usize = 40;
+
+/// A piece of the user's text, fit for a message or a terminal: control and invisible characters escaped, not too long.
+///
+/// ```
+/// use outlast::error::{quoted, shown};
+/// assert_eq!(shown("very \"high\""), "very \"high\"");
+/// assert_eq!(shown("a\u{1b}[2J"), "a\\u{1b}[2J");
+/// assert_eq!(shown(&"x".repeat(1000)).len(), 43);
+/// assert_eq!(quoted("in\nside"), "\"in\\nside\"");
+/// ```
+pub fn shown(text: &str) -> String {
+    let mut out = String::new();
+    for (count, sign) in text.chars().enumerate() {
+        match sign {
+            _ if count == LONGEST_QUOTE => return out + "...",
+            '"' | '\'' => out.push(sign),
+            _ => out.extend(sign.escape_debug()),
+        }
+    }
+    out
+}
+
+/// [`shown`] between quotes.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", shown(text))
 }
 
 impl Error {
@@ -113,7 +161,7 @@ impl fmt::Display for Error {
                 write!(f, "{what}, row {row} (counted from 0): {problem}")
             }
             Error::Classes { problem } => f.write_str(problem),
-            Error::Parse { file, line, column, name, problem } => {
+            Error::Parse { file, line, column, name, problem, kind: _ } => {
                 write!(f, "{}", file.display())?;
                 if let Some(line) = line {
                     write!(f, ", line {line}")?;
@@ -122,7 +170,7 @@ impl fmt::Display for Error {
                     write!(f, ", column {column}")?;
                 }
                 if let Some(name) = name {
-                    write!(f, " ({name:?})")?;
+                    write!(f, " ({})", quoted(name))?;
                 }
                 write!(f, ": {problem}")
             }

@@ -7,9 +7,13 @@ use outlast::io::{Format, Header, ReadOptions, TargetColumn};
 #[derive(Args, Clone)]
 pub struct DataArgs {
     /// Column of the labels: a name, or a number (1 is the first, -1 the last).
-    /// [default: the column named label, target, class or y, else the last]
+    /// [default: the one column named label, target, class or y, else the last; where a model knows its columns by
+    /// name, the only one it does not use]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, help_heading = "Data")]
     pub target: Option<String>,
+    /// Column to leave out: a name or a number; may be given several times
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, help_heading = "Data")]
+    pub ignore: Vec<String>,
     /// Format of the data
     #[arg(long, value_enum, default_value_t = FormatArg::Auto, help_heading = "Data")]
     pub format: FormatArg,
@@ -58,6 +62,7 @@ impl DataArgs {
             delimiter: self.delimiter,
             target: self.target.clone().map_or(TargetColumn::Auto, TargetColumn::Given),
             weight_column: weight_column.map(str::to_string),
+            ignore: self.ignore.clone(),
             features: self.features,
             zero_based: self.zero_based,
         }

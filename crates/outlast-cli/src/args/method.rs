@@ -1,8 +1,10 @@
 //! Options about the method: the parameters of the Python estimator, with dashes.
 
 use crate::failure::Failure;
+use crate::output::class_text;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use outlast::error::quoted;
 use outlast::{ClassWeight, Error, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation, io};
 use std::time::Duration;
 
@@ -111,15 +113,15 @@ impl MethodArgs {
 }
 
 fn given_weights(text: &str, labels: &Labels) -> Result<Vec<f64>, Failure> {
-    let refuse = |allowed: String| Failure::from(Error::parameter("class_weight", format!("{text:?}"), allowed));
+    let refuse = |allowed: String| Failure::from(Error::parameter("class_weight", quoted(text), allowed));
     let mut weights = vec![1.0; labels.classes().len()];
     for part in text.split(',').filter(|part| !part.trim().is_empty()) {
         let (name, factor) = part
             .rsplit_once('=')
             .ok_or_else(|| refuse("balanced, or name=factor pairs separated by commas".to_string()))?;
         let class = io::match_class(labels.classes(), &name.trim().into()).ok_or_else(|| {
-            let known: Vec<String> = labels.classes().iter().take(10).map(ToString::to_string).collect();
-            refuse(format!("about classes of the data ({}), not {:?}", known.join(", "), name.trim()))
+            let known: Vec<String> = labels.classes().iter().take(10).map(class_text).collect();
+            refuse(format!("about classes of the data ({}), not {}", known.join(", "), quoted(name.trim())))
         })?;
         let factor: f64 = factor.trim().parse().map_err(|_| refuse("made of numbers after each =".to_string()))?;
         weights[class] = factor;

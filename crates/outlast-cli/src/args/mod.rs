@@ -20,7 +20,7 @@ use std::path::PathBuf;
         loss of a row is cut off (truncated): a row that lies too far on the wrong side stops pulling, and is reported \
         as an outlier.",
     after_help = "Start here:\n  outlast demo                                  see the difference on data with wrong labels\n  \
-        outlast fit data.csv -o model.outlast         learn from a CSV file, the last column being the label\n  \
+        outlast fit data.csv -o model.outlast         learn from a CSV file; --target names the labels\n  \
         outlast predict model.outlast new.csv         label new rows\n  \
         outlast evaluate model.outlast test.csv       compare with known labels\n\n\
         Exit codes: 0 done, 1 finished with a finding you asked to fail on, 2 bad usage or bad input, 130 interrupted."
@@ -90,10 +90,11 @@ pub struct FitArgs {
     /// Training data: CSV or LIBSVM text, plain or gzipped; - is standard input
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
-    /// Write the model to this file (all of it, or none)
+    /// Write the model to this file (all of it, or none); - is standard output
     #[arg(short, long, value_name = "MODEL")]
     pub output: Option<PathBuf>,
-    /// Write a CSV file with each row's margin, whether it is an outlier, and a score (larger = more suspect)
+    /// Write a CSV file with each row's margin, whether it is an outlier, and a score (larger = more suspect);
+    /// - is standard output
     #[arg(long, value_name = "FILE")]
     pub outliers: Option<PathBuf>,
     /// Column of the sample weights: a name or a number
@@ -116,7 +117,7 @@ pub struct PredictArgs {
     /// Data to label; - is standard input. Columns go by name if model and data have names, else by position
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
-    /// Write the predictions to this file instead of standard output
+    /// Write the predictions to this file; - is standard output [default: standard output]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -146,10 +147,10 @@ pub struct EvaluateArgs {
 /// Arguments of `outlast demo`.
 #[derive(Args)]
 pub struct DemoArgs {
-    /// Where the picture goes
+    /// Where the picture goes; - is standard output
     #[arg(short, long, value_name = "SVG", default_value = "outlast-demo.svg")]
     pub output: PathBuf,
-    /// Also write the data to this folder, as train.csv and test.csv
+    /// Also write the data to this folder, as train.csv and test.csv; it is made if it is not there
     #[arg(long, value_name = "FOLDER")]
     pub save_data: Option<PathBuf>,
     /// Seed of the made-up data

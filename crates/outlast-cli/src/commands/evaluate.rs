@@ -7,7 +7,7 @@
 use super::labels_of;
 use crate::args::EvaluateArgs;
 use crate::failure::Failure;
-use crate::output::{self, Pairs, class_json, count, plain};
+use crate::output::{self, Pairs, class_json, class_text, count};
 use crate::watch::Watch;
 use outlast::{Class, Labels, io};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Evaluation {
         pairs.add("rows", self.rows().to_string());
         pairs.add("accuracy", format!("{:.4} ({} wrong)", self.accuracy(), self.rows() - self.correct()));
         pairs.add("balanced accuracy", format!("{:.4}", self.balanced_accuracy()));
-        let names: Vec<String> = self.classes.iter().map(|class| plain(&class.to_string())).collect();
+        let names: Vec<String> = self.classes.iter().map(class_text).collect();
         let share = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.4}"));
         let per_class: Vec<Vec<String>> = (0..names.len())
             .map(|class| {

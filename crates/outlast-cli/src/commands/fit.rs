@@ -2,8 +2,9 @@
 
 use super::labels_of;
 use crate::args::FitArgs;
+use crate::destination;
 use crate::failure::Failure;
-use crate::output::{self, Pairs, class_json, count, csv_field, plain, seconds, short};
+use crate::output::{self, Pairs, class_json, class_text, count, csv_field, seconds, short};
 use crate::watch::Watch;
 use outlast::{FitRequest, KernelFunction, Labels, Model, Status, io};
 use serde_json::{Value, json};
@@ -24,28 +25,34 @@ struct Fitted {
 
 /// Runs the command.
 pub fn run(request: &FitArgs) -> Result<(), Failure> {
-    if request.output.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::Usage("the model can't go to standard output; name a file after -o".to_string()));
-    }
+    let (model, outliers) = (request.output.as_deref(), request.outliers.as_deref());
+    let taken = destination::check(&[("--output", model), ("--outliers", outliers)], request.show.json)?;
+    destination::check_no_terminal("--output", model)?;
     let watch = Watch::start(request.show.quiet);
     let fitted = fit(request, &watch)?;
     watch.say("writing");
-    watch.write(|| -> outlast::Result<()> {
-        if let Some(path) = &request.output {
-            io::save_model(&fitted.model, path)?;
+    watch.write(|| -> Result<(), Failure> {
+        if let Some(path) = model {
+            fitted.write_model(path)?;
         }
-        if let Some(path) = &request.outliers {
-            io::write_atomically(path, |out| fitted.write_outliers(out))?;
+        if let Some(path) = outliers {
+            destination::write(path, |out| fitted.write_outliers(out))?;
         }
         Ok(())
     })?;
     drop(watch);
+    if !request.show.quiet {
+        fitted.table.notes.iter().for_each(|note| output::tell(&format!("note: {note}")));
+    }
     if let Some(warning) = warning(&fitted.model) {
-        output::warn(&warning);
+        output::tell(&format!("warning: {warning}"));
     }
     if request.show.json {
         output::print_json(&fitted.json(request))
     } else if request.show.quiet {
+        Ok(())
+    } else if taken {
+        output::tell(fitted.text(request).trim_end());
         Ok(())
     } else {
         output::print(&fitted.text(request))
@@ -115,6 +122,14 @@ impl Fitted {
         worst
     }
 
+    fn write_model(&self, path: &Path) -> Result<(), Failure> {
+        if destination::is_standard_output(path) {
+            let bytes = io::model_to_bytes(&self.model)?;
+            return destination::write(path, |out| out.write_all(&bytes));
+        }
+        Ok(io::save_model(&self.model, path)?)
+    }
+
     fn write_outliers(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "row,line,label,margin,outlier,score")?;
         let Some(training) = &self.model.training else { return Ok(()) };
@@ -137,7 +152,7 @@ impl Fitted {
             format!("{}, {}", count(summary.rows, "row", "rows"), count(self.table.cols(), "feature", "features"));
         pairs.add("data", format!("{}: {size}", self.table.source.display()));
         let classes: Vec<String> =
-            self.classes().map(|(class, rows)| format!("{} ({rows})", plain(&class.to_string()))).collect();
+            self.classes().map(|(class, rows)| format!("{} ({rows})", class_text(class))).collect();
         pairs.add("classes", classes.join(", "));
         let loss = match summary.truncation {
             Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),
@@ -145,7 +160,7 @@ impl Fitted {
         };
         pairs.add("method", format!("{loss}, {} penalty, C = {}", summary.penalty, short(summary.c)));
         pairs.add("kernel", kernel_text(&self.model.predictor.kernel));
-        let steps = count(summary.trace.len().saturating_sub(1), "majorise-minimise step", "majorise-minimise steps");
+        let steps = count(summary.steps, "majorise-minimise step", "majorise-minimise steps");
         let iterations = count(summary.iterations, "iteration", "iterations");
         pairs.add(
             "solver",
@@ -158,6 +173,7 @@ impl Fitted {
         }
         pairs.add("time", format!("{} reading, {} fitting", seconds(self.read_seconds), seconds(self.fit_seconds)));
         match &request.output {
+            Some(path) if destination::is_standard_output(path) => pairs.add("model", "standard output"),
             Some(path) => pairs.add("model", path.display().to_string()),
             None => pairs.add("model", "not saved; name a file with -o"),
         }
@@ -172,7 +188,7 @@ impl Fitted {
         let rows: Vec<Vec<String>> = worst
             .iter()
             .map(|suspect| {
-                let label = self.label(suspect.row).map(|class| plain(&class.to_string())).unwrap_or_default();
+                let label = self.label(suspect.row).map(class_text).unwrap_or_default();
                 vec![
                     label,
                     (suspect.row + 1).to_string(),
@@ -219,7 +235,7 @@ impl Fitted {
             "objective": summary.objective,
             "gap": summary.gap,
             "trace": summary.trace,
-            "steps": summary.trace.len().saturating_sub(1),
+            "steps": summary.steps,
             "iterations": summary.iterations,
             "support_vectors": self.model.support_count(),
             "outliers": summary.outliers,

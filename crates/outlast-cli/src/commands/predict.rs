@@ -1,12 +1,13 @@
 //! `outlast predict`: a class and a decision value for every row.
 
 use crate::args::PredictArgs;
+use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, class_json, csv_field};
 use crate::watch::Watch;
 use outlast::{Class, io};
 use serde_json::json;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Predictions of all rows.
@@ -17,6 +18,7 @@ struct Predictions<'a> {
 
 /// Runs the command.
 pub fn run(request: &PredictArgs) -> Result<(), Failure> {
+    destination::check(&[("--output", request.output.as_deref())], request.show.json)?;
     let watch = Watch::start(request.show.quiet);
     watch.say("reading");
     let model = io::load_model(&request.model)?;
@@ -24,9 +26,9 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
     watch.say("predicting");
     let decisions = model.decision_function(table.design())?;
     let predictions = Predictions { classes: model.classes(), decisions };
-    let file = request.output.as_deref().filter(|path| *path != Path::new("-"));
+    let file = request.output.as_deref().filter(|path| !destination::is_standard_output(path));
     if let Some(path) = file {
-        watch.write(|| io::write_atomically(path, |out| predictions.write(out)))?;
+        watch.write(|| destination::write(path, |out| predictions.write(out)))?;
     }
     drop(watch);
     match (file, request.show.json) {
@@ -44,10 +46,7 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
             "predictions": predictions.classes().map(class_json).collect::<Vec<_>>(),
             "decisions": predictions.decisions,
         })),
-        (None, false) => {
-            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-            predictions.write(&mut out).and_then(|()| out.flush()).map_err(Failure::Output)
-        }
+        (None, false) => destination::write(Path::new("-"), |out| predictions.write(out)),
     }
 }
 

@@ -9,12 +9,13 @@ mod random;
 mod svg;
 
 use crate::args::DemoArgs;
+use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, count};
 use crate::watch::Watch;
 use contour::Grid;
 use data::Point;
-use outlast::{Control, Dense, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation, io};
+use outlast::{Control, Dense, Error, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation};
 use random::Random;
 use serde_json::{Value, json};
 use svg::Panel;
@@ -36,6 +37,10 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(request: &DemoArgs) -> Result<(), Failure> {
+    let taken = destination::check(&[("--output", Some(&request.output))], request.show.json)?;
+    if let Some(folder) = &request.save_data {
+        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    }
     let watch = Watch::start(request.show.quiet);
     let mut random = Random::new(request.seed);
     let training = data::training(request.rows as usize, request.flip, &mut random);
@@ -43,17 +48,20 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     let [plain, truncated] = watch.fit(None, |control| compare(&training, &test, control))?;
     let outcomes = [plain, truncated];
     let picture = picture(&training, &outcomes)?;
-    watch.write(|| io::write_atomically(&request.output, |out| out.write_all(picture.as_bytes())))?;
+    watch.write(|| destination::write(&request.output, |out| out.write_all(picture.as_bytes())))?;
     if let Some(folder) = &request.save_data {
         for (name, points) in [("train.csv", &training), ("test.csv", &test)] {
             let text = data::as_csv(points);
-            watch.write(|| io::write_atomically(folder.join(name), |out| out.write_all(text.as_bytes())))?;
+            watch.write(|| destination::write(&folder.join(name), |out| out.write_all(text.as_bytes())))?;
         }
     }
     drop(watch);
     if request.show.json {
         output::print_json(&as_json(request, &training, &outcomes))
     } else if request.show.quiet {
+        Ok(())
+    } else if taken {
+        output::tell(as_text(request, &training, &outcomes).trim_end());
         Ok(())
     } else {
         output::print(&as_text(request, &training, &outcomes))
@@ -142,7 +150,11 @@ fn as_text(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> S
         })
         .collect();
     text += &output::table(&["SVM", "test error", "support vectors", "outliers found", "wrong labels found"], &rows);
-    text + &format!("\npicture: {}\n", request.output.display())
+    let picture = match destination::is_standard_output(&request.output) {
+        true => "standard output".to_string(),
+        false => request.output.display().to_string(),
+    };
+    text + &format!("\npicture: {picture}\n")
 }
 
 fn as_json(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> Value {

@@ -22,7 +22,15 @@ fn usage_errors_end_with_code_2() {
         &["evaluate", "m", "d.csv", "--fail-below", "1.5"],
         &["demo", "--rows", "3"],
         &["demo", "--flip", "0.9"],
-        &["fit", "d.csv", "-o", "-"],
+        &["fit", "d.csv", "-o", "-", "--json"],
+        &["fit", "d.csv", "-o", "-", "--outliers", "-"],
+        &["fit", "d.csv", "--outliers", "-", "--json"],
+        &["fit", "d.csv", "--outliers", "."],
+        &["fit", "none.csv", "-o", "no/such/model"],
+        &["predict", "m", "d.csv", "-o", "-", "--json"],
+        &["demo", "-o", "-", "--json"],
+        &["demo", "-o", "no/such/picture.svg"],
+        &["demo", "--save-data", "d.csv"],
     ] {
         let ran = folder.run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
@@ -88,4 +96,37 @@ fn bad_models_are_told_from_bad_data() {
     );
     assert!(folder.run(&["predict", "newer", "d.csv"]).refused().contains("update outlast"));
     assert!(folder.run(&["evaluate", "none", "d.csv"]).refused().contains("none: No such file"));
+}
+
+#[test]
+fn options_are_named_as_the_user_writes_them() {
+    let folder = Folder::new();
+    folder.file("d.csv", "1,a\n2,b\n");
+    for (arguments, word) in [
+        (&["-C", "-1"][..], "error: -C -1 is not allowed: it must be a finite number > 0"),
+        (&["--cache-size", "0"], "error: --cache-size 0"),
+        (&["--max-iter", "0"], "error: --max-iter 0"),
+        (&["--class-weight", "c=1"], "error: --class-weight \"c=1\""),
+        (&["--kernel", "poly", "--degree", "99"], "error: --degree 99"),
+    ] {
+        let error = folder.run(&[&["fit", "d.csv"], arguments].concat()).refused();
+        assert!(error.starts_with(word), "{error}");
+    }
+}
+
+/// A class is the user's text: it must neither move the cursor nor fill the screen.
+#[test]
+fn class_names_are_shown_harmless_and_short() {
+    let folder = Folder::new();
+    let long = "x".repeat(5000);
+    folder.file("one.csv", format!("1,\x1b[2J{long}\n2,\x1b[2J{long}\n"));
+    let error = folder.run(&["fit", "one.csv"]).refused();
+    assert!(error.contains("every row is of class \"\\u{1b}[2Jxxx") && error.len() < 400, "{error}");
+    folder.file("two.csv", format!("1,\x1b[2J{long}\n2,b\n3,\x1b[2J{long}\n4,b\n"));
+    let text = folder.run(&["fit", "two.csv", "-o", "model"]).good();
+    assert!(!text.contains('\x1b') && text.contains("\\u{1b}[2Jxxx") && text.len() < 2000, "{text}");
+    let text = folder.run(&["evaluate", "model", "two.csv"]).good();
+    assert!(!text.contains('\x1b') && text.len() < 2000, "{text}");
+    let error = folder.run(&["fit", "two.csv", "--class-weight", &format!("{long}=1")]).refused();
+    assert!(error.len() < 400, "{error}");
 }

@@ -151,7 +151,7 @@ fn options_reach_the_method() {
     assert_eq!(fit(&["--truncation", "-0.25", "-C", "0.5"])["truncation"], -0.25);
     assert_eq!(fit(&["--c", "0.5"])["c"], 0.5);
     let error = folder.run(&["fit", "train.csv", "--class-weight", "tall=2"]).refused();
-    assert!(error.contains("class_weight") && error.contains("low, very, high"), "{error}");
+    assert!(error.contains("--class-weight") && error.contains("low, very, high"), "{error}");
     assert!(folder.run(&["fit", "train.csv", "-C", "-1"]).refused().contains("C"));
     assert!(folder.run(&["fit", "train.csv", "--solver", "magic"]).refused().contains("magic"));
     folder.file("one.csv", "1,a\n2,a\n");
@@ -199,6 +199,60 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     drop(out);
     let ended = child.wait_with_output().unwrap();
     assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap()), (Some(0), String::new()));
+}
+
+/// A pipe nobody reads from.
+fn closed() -> Stdio {
+    let (_, writer) = std::io::pipe().unwrap();
+    writer.into()
+}
+
+#[test]
+fn the_verdict_does_not_depend_on_a_reader() {
+    let folder = fitted();
+    for (bound, code) in [("0.99", 1), ("0.9", 0)] {
+        let arguments = ["evaluate", "model", "train.csv", "--fail-below", bound];
+        let ended = folder.command(&arguments).stdout(closed()).stderr(closed()).status().unwrap();
+        assert_eq!(ended.code(), Some(code), "{bound}");
+    }
+    let ended = folder.command(&["fit", "none.csv"]).stderr(closed()).status().unwrap();
+    assert_eq!(ended.code(), Some(2));
+}
+
+#[test]
+fn a_dash_is_standard_output_for_every_writer() {
+    let folder = fitted();
+    let model = std::fs::read(folder.path("model")).unwrap();
+    let ran = folder.command(&[&FIT[..7], &["-"]].concat()).output().unwrap();
+    assert_eq!((ran.status.code(), ran.stdout), (Some(0), model));
+    assert!(String::from_utf8(ran.stderr).unwrap().contains("model      standard output"));
+    let ran = folder.run(&["fit", "train.csv", "--kernel", "linear", "--outliers", "-"]);
+    assert!(ran.out.starts_with("row,line,label,") && ran.err.contains("objective"), "{}", ran.err);
+    let predictions = folder.run(&["predict", "model", "train.csv", "-o", "-"]).good();
+    assert_eq!(predictions, folder.run(&["predict", "model", "train.csv"]).good());
+    let picture = folder.run(&["demo", "-o", "-", "--rows", "50", "--save-data", "new/data"]);
+    assert!(picture.out.starts_with("<svg") && picture.err.contains("test error"));
+    assert!(folder.path("new/data/test.csv").exists() && !folder.path("-").exists());
+}
+
+#[test]
+fn columns_can_be_ignored_and_row_numbers_are() {
+    let folder = fitted();
+    let numbered = people().lines().enumerate().fold(String::new(), |text, (row, line)| match row {
+        0 => format!(",name,{line}\n"),
+        _ => text + &format!("{},person,{line}\n", row - 1),
+    });
+    folder.file("numbered.csv", numbered);
+    assert!(folder.run(&["fit", "numbered.csv"]).refused().contains("--ignore"));
+    let arguments = ["fit", "numbered.csv", "--kernel", "linear", "-C", "5", "-o", "again", "--ignore", "name"];
+    let ran = folder.run(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.starts_with("note: column 1 has no name"), "{}", ran.err);
+    assert_eq!(std::fs::read(folder.path("again")).unwrap(), std::fs::read(folder.path("model")).unwrap());
+    let both = [&arguments[..], &["--ignore", "1", "--quiet"]].concat();
+    assert_eq!((folder.run(&both).err, folder.run(&both).code), (String::new(), 0));
+    assert_eq!(std::fs::read(folder.path("again")).unwrap(), std::fs::read(folder.path("model")).unwrap());
+    folder.run(&["evaluate", "again", "numbered.csv", "--target", "kind"]).good();
 }
 
 #[test]

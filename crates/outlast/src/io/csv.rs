@@ -5,13 +5,13 @@
 //! lines, CRLF and line breaks within quotes, and keeps the memory bounded when a quote never closes.
 
 use super::columns::{Columns, Expected, Plan, Role, is_target_name};
-use super::field::{is_missing, missing, number, quote};
+use super::field::{Problem, is_missing, is_missing_label, missing, number, quote};
 use super::lines::{LONGEST_LINE, Lines, trim_end};
 use super::names::Names;
 use super::source::Source;
 use super::table::{Header, ReadOptions, Table, TargetColumn};
 use crate::data::Dense;
-use crate::error::{Error, Result};
+use crate::error::{Error, ParseKind, Result};
 use crate::model::Rows;
 use std::ops::Range;
 
@@ -143,6 +143,9 @@ pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expe
     if with_header && !more {
         return Err(records.lines.whole("the file has a header and no data"));
     }
+    let unnamed = with_header && first.iter().next().is_some_and(|name| name.trim_ascii().is_empty());
+    // a model says itself which columns it wants
+    let maybe_numbering = unnamed && expected.is_none() && plan.roles[0] == Role::Feature(0) && plan.features > 1;
     let mut rows = Collector::new(plan, header);
     if !with_header {
         rows.push(&first, &records.lines)?;
@@ -151,6 +154,9 @@ pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expe
     while more {
         rows.push(&record, &records.lines)?;
         more = records.next(&mut record)?;
+    }
+    if maybe_numbering && rows.first_feature_counts() {
+        rows.drop_first_feature();
     }
     rows.finish(name)
 }
@@ -163,18 +169,27 @@ struct Collector {
     names: Names,
     weights: Vec<f64>,
     lines: Vec<u64>,
+    notes: Vec<String>,
 }
 
 impl Collector {
     fn new(plan: Plan, header: Option<Vec<String>>) -> Self {
-        Collector { plan, header, values: Vec::new(), names: Names::default(), weights: Vec::new(), lines: Vec::new() }
+        Collector {
+            plan,
+            header,
+            values: Vec::new(),
+            names: Names::default(),
+            weights: Vec::new(),
+            lines: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn push(&mut self, record: &Record, lines: &Lines) -> Result<()> {
         let (found, wanted) = (record.fields.len(), self.plan.roles.len());
         if found != wanted {
             let problem = format!("the row has {found} fields, but the first row has {wanted}");
-            return Err(lines.at(record.line, None, None, problem));
+            return Err(lines.at(record.line, None, None, Problem::new(ParseKind::FieldCount, problem)));
         }
         let base = self.values.len();
         self.values.resize(base + self.plan.features, 0.0);
@@ -194,6 +209,27 @@ impl Collector {
         Ok(())
     }
 
+    /// Whether the first feature is 0, 1, 2, ... or 1, 2, 3, ...: row numbers, which say nothing about the rows.
+    fn first_feature_counts(&self) -> bool {
+        let first = || self.values.iter().step_by(self.plan.features).enumerate();
+        let from = |start: usize| first().all(|(row, &value)| value == (row + start) as f64);
+        self.lines.len() > 1 && (from(0) || from(1))
+    }
+
+    fn drop_first_feature(&mut self) {
+        let width = self.plan.features;
+        let mut at = 0;
+        self.values.retain(|_| {
+            at += 1;
+            at % width != 1
+        });
+        self.plan.features -= 1;
+        self.plan.names.iter_mut().for_each(|names| drop(names.remove(0)));
+        let note =
+            "column 1 has no name and counts the rows, so it is left out; give it a name to keep it as a feature";
+        self.notes.push(note.to_string());
+    }
+
     fn finish(self, source: std::path::PathBuf) -> Result<Table> {
         Ok(Table {
             x: Rows::Dense(Dense::new(self.lines.len(), self.plan.features, self.values)?),
@@ -202,19 +238,20 @@ impl Collector {
             feature_names: self.plan.names,
             lines: self.lines,
             source,
+            notes: self.notes,
         })
     }
 }
 
-fn label(field: &[u8]) -> std::result::Result<&str, String> {
+fn label(field: &[u8]) -> std::result::Result<&str, Problem> {
     let text = std::str::from_utf8(field).map_err(|_| format!("the label {} is not UTF-8", quote(field)))?.trim();
-    if is_missing(text.as_bytes()) { Err(missing(text.as_bytes())) } else { Ok(text) }
+    if is_missing_label(text.as_bytes()) { Err(missing(text.as_bytes())) } else { Ok(text) }
 }
 
-fn weight(field: &[u8]) -> std::result::Result<f64, String> {
+fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
     match number(field)? {
         value if value >= 0.0 => Ok(value),
-        value => Err(format!("a weight of {value} is not allowed: weights must be >= 0")),
+        value => Err(format!("a weight of {value} is not allowed: weights must be >= 0").into()),
     }
 }
 
@@ -243,7 +280,8 @@ fn has_header(first: &Record, second: Option<&Record>, options: &ReadOptions) ->
     let text = |field: &[u8]| std::str::from_utf8(field).map(str::trim).unwrap_or_default().to_string();
     let asked_for = |name: &str| {
         matches!(&options.target, TargetColumn::Given(column) if column.trim() == name)
-            || options.weight_column.as_deref() == Some(name)
+            || options.weight_column.as_deref().is_some_and(|column| column.trim() == name)
+            || options.ignore.iter().any(|column| column.trim() == name)
     };
     let is_number = |field: &[u8]| number(field).is_ok();
     if first.iter().any(|field| !is_number(field) && (is_target_name(&text(field)) || asked_for(&text(field)))) {

@@ -1,16 +1,44 @@
 //! One field of a text: a number, or why not.
 
-use std::borrow::Cow;
+use crate::error::{ParseKind, quoted};
 
 /// Markers of a missing value, beside the empty field.
 const MISSING: &[&str] = &["na", "n/a", "nan", "null", "none", "?"];
 
-/// Longest piece of a file quoted in a message.
-const QUOTED: usize = 40;
+/// Those that are missing as a label too; a class may well be named none or null.
+const MISSING_LABELS: &[&str] = &["na", "nan", "?"];
+
+/// Most bytes of a field looked at for a message, more than it will show.
+const LOOKED_AT: usize = 400;
+
+/// What is wrong with a field, a row or the columns.
+#[derive(Debug, PartialEq)]
+pub(super) struct Problem {
+    pub kind: ParseKind,
+    pub text: String,
+}
+
+impl Problem {
+    pub fn new(kind: ParseKind, text: impl Into<String>) -> Self {
+        Problem { kind, text: text.into() }
+    }
+}
+
+impl From<String> for Problem {
+    fn from(text: String) -> Self {
+        Problem { kind: ParseKind::Other, text }
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(text: &str) -> Self {
+        text.to_string().into()
+    }
+}
 
 /// A finite number, or what is wrong with the field.
 #[inline]
-pub(super) fn number(field: &[u8]) -> Result<f64, String> {
+pub(super) fn number(field: &[u8]) -> Result<f64, Problem> {
     if let Some(value) = short_decimal(field) {
         return Ok(value);
     }
@@ -59,15 +87,15 @@ fn parse(field: &[u8]) -> Option<f64> {
 }
 
 #[cold]
-fn slow_number(field: &[u8]) -> Result<f64, String> {
+fn slow_number(field: &[u8]) -> Result<f64, Problem> {
     let trimmed = field.trim_ascii();
     if is_missing(trimmed) {
         return Err(missing(trimmed));
     }
     match parse(trimmed) {
         Some(value) if value.is_finite() => Ok(value),
-        Some(_) => Err(format!("{} is infinite or too large for a 64-bit number", quote(trimmed))),
-        None => Err(format!("{} is not a number", quote(trimmed))),
+        Some(_) => Err(format!("{} is infinite or too large for a 64-bit number", quote(trimmed)).into()),
+        None => Err(Problem::new(ParseKind::NotANumber, format!("{} is not a number", quote(trimmed)))),
     }
 }
 
@@ -76,18 +104,20 @@ pub(super) fn is_missing(trimmed: &[u8]) -> bool {
     trimmed.is_empty() || MISSING.iter().any(|marker| trimmed.eq_ignore_ascii_case(marker.as_bytes()))
 }
 
+/// Whether a trimmed label is none.
+pub(super) fn is_missing_label(trimmed: &[u8]) -> bool {
+    trimmed.is_empty() || MISSING_LABELS.iter().any(|marker| trimmed.eq_ignore_ascii_case(marker.as_bytes()))
+}
+
 /// What to say of a missing value.
-pub(super) fn missing(trimmed: &[u8]) -> String {
-    let what = if trimmed.is_empty() { "empty field".to_string() } else { quote(trimmed).into_owned() };
-    format!("the value is missing ({what}); fill it in, or leave out the row or the column")
+pub(super) fn missing(trimmed: &[u8]) -> Problem {
+    let what = if trimmed.is_empty() { "empty field".to_string() } else { quote(trimmed) };
+    format!("the value is missing ({what}); fill it in, or leave out the row or the column").into()
 }
 
 /// A piece of a file, fit for a message: quoted, escaped, not too long.
-pub(super) fn quote(piece: &[u8]) -> Cow<'static, str> {
-    let text = String::from_utf8_lossy(&piece[..piece.len().min(4 * QUOTED)]);
-    let short: String = text.chars().take(QUOTED).collect();
-    let dots = if short.len() < text.len() || piece.len() > 4 * QUOTED { "..." } else { "" };
-    Cow::Owned(format!("\"{}{dots}\"", short.escape_debug()))
+pub(super) fn quote(piece: &[u8]) -> String {
+    quoted(&String::from_utf8_lossy(&piece[..piece.len().min(LOOKED_AT)]))
 }
 
 #[cfg(test)]
@@ -115,15 +145,15 @@ mod tests {
     #[test]
     fn refusals_say_why() {
         for missing in ["", "  ", "NA", "nan", "NaN", "?", "N/A", "null"] {
-            assert!(number(missing.as_bytes()).unwrap_err().contains("missing"), "{missing}");
+            assert!(number(missing.as_bytes()).unwrap_err().text.contains("missing"), "{missing}");
         }
         for infinite in ["inf", "-Infinity", "1e999"] {
-            assert!(number(infinite.as_bytes()).unwrap_err().contains("infinite"), "{infinite}");
+            assert!(number(infinite.as_bytes()).unwrap_err().text.contains("infinite"), "{infinite}");
         }
         for wrong in ["abc", "1,5", "0x10", "1_000", "1 2"] {
-            assert!(number(wrong.as_bytes()).unwrap_err().contains("is not a number"), "{wrong}");
+            assert!(number(wrong.as_bytes()).unwrap_err().text.contains("is not a number"), "{wrong}");
         }
         assert!(number(b"\xff\xfe").is_err());
-        assert!(number(&[b'x'; 100_000]).unwrap_err().len() < 100);
+        assert!(number(&[b'x'; 100_000]).unwrap_err().text.len() < 100);
     }
 }

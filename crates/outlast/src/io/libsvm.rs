@@ -3,13 +3,13 @@
 //! Indices count from 1 (from 0 if the caller says so) and ascend within a row; features that are not listed are 0.
 
 use super::columns::Expected;
-use super::field::{is_missing, missing, number, quote};
+use super::field::{Problem, is_missing_label, missing, number, quote};
 use super::lines::Lines;
 use super::names::Names;
 use super::source::Source;
 use super::table::{ReadOptions, Table, TargetColumn};
 use crate::data::Csr;
-use crate::error::{Error, Result};
+use crate::error::{Error, ParseKind, Result};
 use crate::model::Rows;
 
 /// Column numbers are 32 bits wide, and one more than the largest must still be countable.
@@ -25,6 +25,9 @@ pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expe
     }
     if options.weight_column.is_some() {
         return Err(lines.whole("LIBSVM text has no column of weights"));
+    }
+    if !options.ignore.is_empty() {
+        return Err(lines.whole("LIBSVM text has no columns that could be ignored"));
     }
     let labelled = options.target != TargetColumn::Absent && expected.is_none_or(|expected| expected.labels);
     let limit = expected.map(|expected| expected.features).or(options.features);
@@ -44,13 +47,21 @@ pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expe
     }
     let x = Csr::new(rows.lines.len(), cols, rows.starts, rows.columns, rows.values)?;
     let labels = labelled.then(|| rows.names.finish());
-    Ok(Table { x: Rows::Sparse(x), labels, weights: None, feature_names: None, lines: rows.lines, source: name })
+    Ok(Table {
+        x: Rows::Sparse(x),
+        labels,
+        weights: None,
+        feature_names: None,
+        lines: rows.lines,
+        source: name,
+        notes: Vec::new(),
+    })
 }
 
 /// Something wrong at a byte of the line.
 struct Wrong {
     at: usize,
-    problem: String,
+    problem: Problem,
 }
 
 impl Wrong {
@@ -87,7 +98,7 @@ impl Collector {
             }
         } else if self.labelled {
             let problem = format!("the row starts with {}, not with its label", quote(first));
-            return Err(Wrong { at, problem });
+            return Err(Wrong { at, problem: problem.into() });
         }
         let mut previous = None;
         for (at, token) in tokens {
@@ -98,9 +109,10 @@ impl Collector {
     }
 
     fn label(&mut self, at: usize, token: &[u8]) -> std::result::Result<(), Wrong> {
-        let wrong = |problem| Wrong { at, problem };
-        let text = std::str::from_utf8(token).map_err(|_| wrong(format!("the label {} is not UTF-8", quote(token))))?;
-        if is_missing(token) {
+        let wrong = |problem: Problem| Wrong { at, problem };
+        let text =
+            std::str::from_utf8(token).map_err(|_| wrong(format!("the label {} is not UTF-8", quote(token)).into()))?;
+        if is_missing_label(token) {
             return Err(wrong(missing(token)));
         }
         self.names.push(text);
@@ -109,7 +121,7 @@ impl Collector {
 
     /// Adds one `index:value`, returns the index as written.
     fn entry(&mut self, at: usize, token: &[u8], previous: Option<u64>) -> std::result::Result<u64, Wrong> {
-        let wrong = |at, problem: String| Wrong { at, problem };
+        let wrong = |at, problem: String| Wrong { at, problem: problem.into() };
         let Some(colon) = token.iter().position(|&byte| byte == b':') else {
             return Err(wrong(at, format!("{} is not of the form index:value", quote(token))));
         };
@@ -119,7 +131,8 @@ impl Collector {
         }
         let index = whole_number(index).ok_or_else(|| wrong(at, format!("{} is not a feature index", quote(index))))?;
         if index == 0 && !self.zero_based {
-            return Err(wrong(at, "feature index 0: indices count from 1 (or say that they count from 0)".to_string()));
+            let problem = "feature index 0: indices count from 1 (or say that they count from 0)";
+            return Err(Wrong { at, problem: Problem::new(ParseKind::IndexZero, problem) });
         }
         if index > LARGEST_INDEX {
             return Err(wrong(at, format!("feature index {index} is too large: at most {LARGEST_INDEX}")));
@@ -135,7 +148,7 @@ impl Collector {
         {
             return Err(wrong(at, format!("feature index {index}, but there are {limit} features")));
         }
-        let value = number(value).map_err(|problem| wrong(at + colon + 1, problem))?;
+        let value = number(value).map_err(|problem| Wrong { at: at + colon + 1, problem })?;
         self.width = self.width.max(column as usize + 1);
         if value != 0.0 {
             self.columns.push(column as u32);

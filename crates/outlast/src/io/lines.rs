@@ -1,5 +1,6 @@
 //! Lines of a text, one at a time, counted exactly, of bounded length.
 
+use super::field::Problem;
 use super::source::{Source, read_failure, whole_file};
 use crate::error::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
@@ -53,8 +54,9 @@ impl<'a> Lines<'a> {
     }
 
     /// The error for a place in this text.
-    pub fn at(&self, line: u64, column: Option<u64>, name: Option<String>, problem: impl Into<String>) -> Error {
-        Error::Parse { file: self.file.clone(), line: Some(line), column, name, problem: problem.into() }
+    pub fn at(&self, line: u64, column: Option<u64>, name: Option<String>, problem: impl Into<Problem>) -> Error {
+        let Problem { kind, text: problem } = problem.into();
+        Error::Parse { file: self.file.clone(), line: Some(line), column, name, kind, problem }
     }
 
     /// The error for this text as a whole.

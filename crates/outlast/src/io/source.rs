@@ -1,7 +1,7 @@
 //! From a name to plain text: opening, unpacking, recognising.
 
 use super::table::Format;
-use crate::error::{Error, Result};
+use crate::error::{Error, ParseKind, Result};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -26,7 +26,8 @@ pub(super) fn display_name(path: &Path) -> PathBuf {
 
 /// An [`Error::Parse`] about a file as a whole.
 pub(super) fn whole_file(file: &Path, problem: impl Into<String>) -> Error {
-    Error::Parse { file: file.to_path_buf(), line: None, column: None, name: None, problem: problem.into() }
+    let (file, kind) = (file.to_path_buf(), ParseKind::Other);
+    Error::Parse { file, line: None, column: None, name: None, kind, problem: problem.into() }
 }
 
 /// What a failed read means: a damaged gzip stream is a matter of the file's content, the rest of the system.
@@ -133,6 +134,7 @@ fn check_text(name: &Path, prefix: &[u8]) -> Result<()> {
                 line: Some(line),
                 column: None,
                 name: None,
+                kind: ParseKind::Other,
                 problem: "holds a zero byte: this is not a text file".to_string(),
             })
         }

@@ -59,6 +59,8 @@ pub struct ReadOptions {
     pub target: TargetColumn,
     /// The column of the sample weights, by name or number (CSV).
     pub weight_column: Option<String>,
+    /// Columns that are left out, by name or number (CSV).
+    pub ignore: Vec<String>,
     /// Number of features, where the largest index of the file may be smaller (LIBSVM).
     pub features: Option<usize>,
     /// Whether indices count from 0 (LIBSVM).
@@ -80,6 +82,8 @@ pub struct Table {
     pub lines: Vec<u64>,
     /// The file as the user named it.
     pub source: PathBuf,
+    /// What the user may want to know about the reading, one sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Table {

@@ -46,6 +46,16 @@ pub struct Summary {
     pub truncation: Option<f64>,
     /// Penalty.
     pub penalty: String,
+    /// Factors on C by class, in the order of the classes; `None` where all are 1.
+    pub class_weight: Option<Vec<f64>>,
+    /// Whether an intercept was fitted.
+    pub fit_intercept: bool,
+    /// Relative duality gap asked for.
+    pub tol: f64,
+    /// Most majorise-minimise steps allowed.
+    pub max_iter: usize,
+    /// Which solver was asked for: a name or `"auto"`.
+    pub solver_asked: String,
     /// Which solver was taken.
     pub solver: String,
     /// Rows of the training data.
@@ -58,6 +68,8 @@ pub struct Summary {
     pub objective: f64,
     /// The objective at the start and after each majorise-minimise step. Never rises.
     pub trace: Vec<f64>,
+    /// Majorise-minimise steps taken.
+    pub steps: usize,
     /// Relative duality gap of the last convex problem.
     pub gap: f64,
     /// Iterations of the solver, all convex problems together.

@@ -9,7 +9,7 @@
 use super::{Function, Model, Predictor, Rows, Summary, Training};
 use crate::control::Control;
 use crate::data::{Design, Labels, Target, check_weights};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::problem::{Kernel, KernelFunction, Loss, Penalty, TwoClass};
 use crate::solver::{self, Options, Solution, Start, Status};
 
@@ -275,13 +275,13 @@ impl Truncated {
         }
     }
 
-    /// c_i = C x class weight x sample weight. Every class must keep some weight.
-    fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
-        let factors = match &self.class_weight {
-            ClassWeight::Equal => vec![1.0; labels.classes().len()],
+    /// The factors on C by class; `None` where all are 1.
+    fn class_factors(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
+        match &self.class_weight {
+            ClassWeight::Equal => Ok(None),
             ClassWeight::Balanced => {
                 let total = labels.len() as f64 / labels.classes().len() as f64;
-                labels.counts().into_iter().map(|count| total / count as f64).collect()
+                Ok(Some(labels.counts().into_iter().map(|count| total / count as f64).collect()))
             }
             ClassWeight::Given(weights) => {
                 if weights.len() != labels.classes().len() {
@@ -292,9 +292,14 @@ impl Truncated {
                         format!("{}, one per class", labels.classes().len()),
                     ));
                 }
-                weights.clone()
+                Ok(Some(weights.clone()))
             }
-        };
+        }
+    }
+
+    /// c_i = C x class weight x sample weight. Every class must keep some weight.
+    fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
+        let factors = self.class_factors(labels)?.unwrap_or_else(|| vec![1.0; labels.classes().len()]);
         let mut total = vec![0.0; labels.classes().len()];
         let mut caps = Vec::with_capacity(labels.len());
         for (row, &code) in labels.codes().iter().enumerate() {
@@ -305,8 +310,8 @@ impl Truncated {
             caps.push(cap);
         }
         if let Some(empty) = total.iter().position(|&total| total == 0.0) {
-            let problem =
-                format!("class {} has no row of positive weight; every class needs one", labels.classes()[empty]);
+            let class = quoted(&labels.classes()[empty].to_string());
+            let problem = format!("class {class} has no row of positive weight; every class needs one");
             return Err(Error::Classes { problem });
         }
         Ok(caps)
@@ -357,11 +362,17 @@ impl Truncated {
             loss: problem.loss.base().name().to_string(),
             truncation: problem.loss.truncation(),
             penalty: self.penalty.name().to_string(),
+            class_weight: self.class_factors(labels)?,
+            fit_intercept: self.fit_intercept,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            solver_asked: self.solver.clone(),
             solver: solution.solver.to_string(),
             rows: x.rows(),
             class_rows: labels.counts(),
             outliers: outliers.iter().filter(|&&outlier| outlier).count(),
             objective: solution.objective,
+            steps: solution.trace.len().saturating_sub(1),
             trace: solution.trace,
             gap: solution.gap,
             iterations: solution.iterations,
@@ -416,6 +427,7 @@ fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result
     }
     match labels.classes() {
         [only] => {
+            let only = quoted(&only.to_string());
             let problem = format!("every row is of class {only}; a classifier needs two classes");
             return Err(Error::Classes { problem });
         }

@@ -92,6 +92,36 @@ fn weights_have_their_column() {
     assert!(error.contains("column 2 (\"w\"): a weight of -1"), "{error}");
 }
 
+#[test]
+fn row_numbers_without_a_name_are_left_out() {
+    for start in [0, 1] {
+        let rows: String =
+            (0..5).map(|row| format!("{},{},{},{}\n", row + start, 7 - row, row * row, row % 2)).collect();
+        let table = read_text(format!(",a,b,y\n{rows}")).unwrap();
+        assert_eq!(table.feature_names, Some(vec!["a".to_string(), "b".to_string()]));
+        assert_eq!(values(&table)[..4], [7.0, 0.0, 6.0, 1.0]);
+        assert!(table.notes[0].contains("counts the rows"));
+    }
+    // a name, other values, a single row or no other feature: the column stays
+    for text in ["n,a,y\n0,1,p\n1,2,q\n", ",a,y\n0,1,p\n2,2,q\n", ",a,y\n0,1,p\n", ",y\n0,p\n1,q\n"] {
+        let table = read_text(text).unwrap();
+        assert_eq!(table.feature_names.as_ref().map(Vec::len), Some(table.cols()));
+        assert!(values(&table)[0] == 0.0 && table.notes.is_empty(), "{text}");
+    }
+    let ignoring = ReadOptions { ignore: vec!["1".to_string()], ..options() };
+    let table = read_from(&b"name,a,y\nx,1,p\nz,2,q\n"[..], "x", &ignoring).unwrap();
+    assert_eq!((values(&table), table.notes.len()), (vec![1.0, 2.0], 0));
+}
+
+#[test]
+fn none_and_null_are_classes_but_no_numbers() {
+    assert_eq!(classes(&read_text("1,none\n2,null\n3,N/A\n").unwrap()), ["none", "null", "N/A"]);
+    for missing in ["", "?", "NA", "NaN"] {
+        assert!(refusal(format!("1,a\n2,{missing}\n")).contains("missing"), "{missing}");
+    }
+    assert!(refusal("1,a\nnone,b\n").contains("missing"));
+}
+
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(text).unwrap();

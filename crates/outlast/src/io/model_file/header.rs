@@ -2,6 +2,7 @@
 
 use super::container::{Arrays, Entry, Reader};
 use crate::data::{Class, Csr, Dense, Design};
+use crate::error::quoted;
 use crate::model::{Function, Model, Predictor, Rows, Summary};
 use crate::problem::KernelFunction;
 use crate::solver::Status;
@@ -14,11 +15,15 @@ pub(super) struct Header {
     method: String,
     loss: String,
     penalty: String,
+    fit_intercept: bool,
+    max_iter: u64,
+    solver_asked: String,
     solver: String,
     status: String,
     rows: u64,
     class_rows: Vec<u64>,
     outliers: u64,
+    steps: u64,
     iterations: u64,
     classes: Vec<Name>,
     feature_names: Option<Vec<String>>,
@@ -49,6 +54,12 @@ enum Shape {
 
 type Outcome<T> = Result<T, String>;
 
+/// Column numbers are 32 bits wide.
+const MOST_FEATURES: usize = u32::MAX as usize;
+
+/// As many rows as a fit takes.
+const MOST_ROWS: usize = u32::MAX as usize - 64;
+
 /// Header and arrays of a model, which must be [`valid`](check).
 pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     let (predictor, summary) = (&model.predictor, &model.summary);
@@ -56,6 +67,7 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     for (name, value) in [
         ("c", Some(summary.c)),
         ("truncation", summary.truncation),
+        ("tol", Some(summary.tol)),
         ("objective", Some(summary.objective)),
         ("gap", Some(summary.gap)),
         ("intercept", Some(predictor.intercept)),
@@ -66,6 +78,9 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
             arrays.f64(name, &[1], &[value]);
         }
     }
+    if let Some(factors) = &summary.class_weight {
+        arrays.f64("class_weight", &[factors.len()], factors);
+    }
     arrays.f64("trace", &[summary.trace.len()], &summary.trace);
     arrays.u32("support", &[predictor.support.len()], &predictor.support);
     arrays.f64("coefficients", &[predictor.coefficients.len()], &predictor.coefficients);
@@ -74,11 +89,15 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
         method: summary.method.clone(),
         loss: summary.loss.clone(),
         penalty: summary.penalty.clone(),
+        fit_intercept: summary.fit_intercept,
+        max_iter: summary.max_iter as u64,
+        solver_asked: summary.solver_asked.clone(),
         solver: summary.solver.clone(),
         status: summary.status.name().to_string(),
         rows: summary.rows as u64,
         class_rows: summary.class_rows.iter().map(|&rows| rows as u64).collect(),
         outliers: summary.outliers as u64,
+        steps: summary.steps as u64,
         iterations: summary.iterations as u64,
         classes: predictor.classes.iter().map(Name::from).collect(),
         feature_names: predictor.feature_names.clone(),
@@ -118,7 +137,8 @@ fn pack_function(function: &Function, arrays: &mut Arrays) -> Shape {
 pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
     let features = size("features", header.features)?;
     let kernel = unpack_kernel(&header, reader)?;
-    let status = Status::from_name(&header.status).ok_or(format!("status {:?} is unknown", header.status))?;
+    let status =
+        Status::from_name(&header.status).ok_or_else(|| format!("status {} is unknown", quoted(&header.status)))?;
     let function = unpack_function(header.function, features, reader)?;
     let model = Model {
         predictor: Predictor {
@@ -137,12 +157,18 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             loss: header.loss,
             truncation: if reader.has("truncation") { Some(reader.scalar("truncation")?) } else { None },
             penalty: header.penalty,
+            class_weight: if reader.has("class_weight") { Some(reader.f64("class_weight")?.0) } else { None },
+            fit_intercept: header.fit_intercept,
+            tol: reader.scalar("tol")?,
+            max_iter: size("max_iter", header.max_iter)?,
+            solver_asked: header.solver_asked,
             solver: header.solver,
             rows: size("rows", header.rows)?,
             class_rows: header.class_rows.iter().map(|&rows| size("class_rows", rows)).collect::<Outcome<_>>()?,
             outliers: size("outliers", header.outliers)?,
             objective: reader.scalar("objective")?,
             trace: reader.f64("trace")?.0,
+            steps: size("steps", header.steps)?,
             gap: reader.scalar("gap")?,
             iterations: size("iterations", header.iterations)?,
             status,
@@ -165,7 +191,7 @@ fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {
         }
         "sigmoid" => KernelFunction::Sigmoid { gamma: gamma()?, coef0: coef0()? },
         "precomputed" => KernelFunction::Precomputed,
-        other => return Err(format!("kernel {other:?} is unknown")),
+        other => return Err(format!("kernel {} is unknown", quoted(other))),
     })
 }
 
@@ -208,6 +234,14 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     check_kernel(&predictor.kernel)?;
     require(predictor.classes.len() == 2, "there must be two classes")?;
     require(predictor.classes.is_sorted_by(|a, b| a < b), "the classes must be sorted and distinct")?;
+    require(predictor.features <= MOST_FEATURES, "there are too many features")?;
+    require(
+        summary.class_weight.as_ref().is_none_or(|factors| {
+            factors.len() == predictor.classes.len()
+                && factors.iter().all(|factor| factor.is_finite() && *factor >= 0.0)
+        }),
+        "class_weight must have one finite number >= 0 per class",
+    )?;
     require(summary.class_rows.len() == predictor.classes.len(), "class_rows must have one number per class")?;
     require(
         predictor.feature_names.as_ref().is_none_or(|names| names.len() == predictor.features),
@@ -234,6 +268,9 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
         }
         Function::Precomputed => {
             require(matches!(predictor.kernel, KernelFunction::Precomputed), "the kernel must be precomputed")?;
+            // what predicts is as wide as the training data were long, whatever the file claims
+            require(predictor.features == summary.rows, "a precomputed kernel has as many features as training rows")?;
+            require(summary.rows <= MOST_ROWS, "there are too many rows")?;
             let inside = support.last().is_none_or(|&last| (last as usize) < predictor.features);
             require(inside, "a support vector is no column of the kernel matrix")
         }

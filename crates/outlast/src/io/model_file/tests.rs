@@ -24,12 +24,18 @@ fn linear(weights: Vec<f64>) -> Model {
             loss: "hinge".to_string(),
             truncation: Some(-1.0),
             penalty: "l2".to_string(),
+            class_weight: None,
+            fit_intercept: true,
+            tol: 1e-4,
+            max_iter: 100,
+            solver_asked: "auto".to_string(),
             solver: "newton".to_string(),
             rows: 5,
             class_rows: vec![2, 3],
             outliers: 1,
             objective: 1.5,
             trace: vec![2.0, 1.5],
+            steps: 1,
             gap: f64::INFINITY,
             iterations: 7,
             status: Status::Converged,
@@ -41,7 +47,8 @@ fn linear(weights: Vec<f64>) -> Model {
 /// All floating-point numbers of a model, as bits: equality of these and of the rest is equality bit for bit.
 fn bits(model: &Model) -> Vec<u64> {
     let (p, s) = (&model.predictor, &model.summary);
-    let mut all = vec![p.intercept, s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap];
+    let mut all = vec![p.intercept, s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap, s.tol];
+    all.extend(s.class_weight.iter().flatten());
     all.extend(&s.trace);
     all.extend(&p.coefficients);
     all.extend(p.kernel.gamma());
@@ -57,7 +64,7 @@ fn bits(model: &Model) -> Vec<u64> {
 /// What [`bits`] leaves out.
 fn words(model: &Model) -> String {
     let mut rest = model.clone();
-    (rest.summary.objective, rest.summary.gap) = (0.0, 0.0);
+    (rest.summary.objective, rest.summary.gap, rest.summary.tol) = (0.0, 0.0, 0.0);
     rest.summary.trace.clear();
     format!("{rest:?}")
 }
@@ -121,6 +128,8 @@ prop_compose! {
         truncation in prop::option::of(finite()),
         intercept in finite(),
         solver in any::<String>(),
+        class_weight in prop::option::of(prop::array::uniform2(0.0..1e300f64)),
+        (fit_intercept, max_iter, steps) in any::<(bool, u32, u32)>(),
     ) -> Model {
         let mut model = linear(vec![0.0; features.max(support)]);
         let predictor = &mut model.predictor;
@@ -128,7 +137,12 @@ prop_compose! {
         (predictor.support, predictor.coefficients) = ((0..support as u32).collect(), coefficients);
         (predictor.classes, predictor.feature_names, predictor.intercept) = (classes, names, intercept);
         let summary = &mut model.summary;
-        [summary.c, summary.objective, summary.gap, _] = numbers;
+        if predictor.kernel.name() == "precomputed" {
+            summary.rows = predictor.features;
+        }
+        [summary.c, summary.objective, summary.gap, summary.tol] = numbers;
+        (summary.fit_intercept, summary.max_iter, summary.steps) = (fit_intercept, max_iter as usize, steps as usize);
+        (summary.class_weight, summary.solver_asked) = (class_weight.map(Vec::from), solver.clone());
         (summary.trace, summary.truncation, summary.solver) = (trace, truncation, solver);
         model
     }
@@ -206,7 +220,8 @@ fn forged_files_are_refused_with_a_reason() {
         ("\"shape\":[2]", format!("\"shape\":[{huge}]"), "beyond the end"),
         ("\"shape\":[2]", format!("\"shape\":[{huge},{huge}]"), "beyond the end"),
         ("\"offset\":0", format!("\"offset\":{huge}"), "beyond the end"),
-        ("\"features\":2", "\"features\":1000000000000".to_string(), "weights as features"),
+        ("\"features\":2", "\"features\":3".to_string(), "weights as features"),
+        ("\"features\":2", "\"features\":1000000000000".to_string(), "too many features"),
         ("\"name\":\"weights\"", "\"name\":\"w\"".to_string(), "weights is missing"),
         ("\"kernel\":\"linear\"", "\"kernel\":\"magic\"".to_string(), "kernel \"magic\" is unknown"),
         ("\"converged\"", "\"done\"".to_string(), "status"),
@@ -220,6 +235,43 @@ fn forged_files_are_refused_with_a_reason() {
         assert!(error.contains(word) && error.contains("damaged"), "{from} -> {to}: {error}");
     }
     assert!(forged(|_| "[".repeat(100_000)).contains("unreadable"));
+}
+
+/// What a file claims must not decide how much memory predicting takes.
+#[test]
+fn claims_beyond_the_data_are_refused() {
+    let refused = |change: &dyn Fn(&mut Model), word: &str| {
+        let mut model = linear(vec![]);
+        (model.predictor.support, model.predictor.coefficients) = (vec![], vec![]);
+        change(&mut model);
+        let error = header::check(&model).unwrap_err();
+        assert!(error.contains(word), "{error}");
+    };
+    let sparse = |features| Csr::new(0, features, vec![0], vec![], vec![]).unwrap();
+    refused(
+        &|model| {
+            model.predictor.features = 1 << 40;
+            model.predictor.kernel = KernelFunction::Rbf { gamma: 1.0 };
+            model.predictor.function = Function::Kernel { rows: Rows::Dense(Dense::new(0, 1 << 40, vec![]).unwrap()) };
+        },
+        "too many features",
+    );
+    refused(
+        &|model| {
+            model.predictor.features = 7;
+            model.predictor.kernel = KernelFunction::Rbf { gamma: 1.0 };
+            model.predictor.function = Function::Kernel { rows: Rows::Sparse(sparse(8)) };
+        },
+        "as many columns as features",
+    );
+    let precomputed = |model: &mut Model, features: usize, rows: usize| {
+        (model.predictor.kernel, model.predictor.function) = (KernelFunction::Precomputed, Function::Precomputed);
+        (model.predictor.features, model.summary.rows) = (features, rows);
+    };
+    refused(&|model| precomputed(model, u32::MAX as usize, 5), "as many features as training rows");
+    refused(&|model| precomputed(model, u32::MAX as usize, u32::MAX as usize), "too many rows");
+    refused(&|model| model.summary.class_weight = Some(vec![1.0]), "class_weight");
+    refused(&|model| model.summary.class_weight = Some(vec![1.0, f64::NAN]), "class_weight");
 }
 
 #[test]

@@ -1,0 +1,130 @@
+"""A peer in a process of its own: warmed before it is timed, and stopped when it takes too long."""
+
+import gc
+import multiprocessing
+import time
+import warnings
+from importlib.util import find_spec
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+CACHE = 1000
+"""Megabytes of cache, for us and for the peers."""
+
+START = 600.0
+"""Seconds a process may take to import the peer, receive the data and make a small fit."""
+
+MODULES = {"sklearnex SVC": "sklearnex", "rehline": "rehline"}
+
+
+def missing(name):
+    """Why a peer can't take part, or None."""
+    module = MODULES[name]
+    return None if find_spec(module) else f"{module} is not installed"
+
+
+def small(X, y, rows=250):
+    """A few rows of each class, for a fit that only warms up."""
+    some = np.sort(np.concatenate([np.flatnonzero(y == label)[:rows] for label in np.unique(y)]))
+    return X[some], y[some]
+
+
+class Peer:
+    """Fits on request. `time` gives the seconds of one fit, or None when the limit has passed and it was stopped."""
+
+    def __init__(self, name, X, y, limit, **options):
+        context = multiprocessing.get_context("spawn")
+        self.name, self.limit, self.stopped, self.converged = name, limit, False, True
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(target=_serve, args=(there, name, X, y, options), daemon=True)
+        self._process.start()
+        there.close()
+        if not self._pipe.poll(START):
+            self._stop()
+        else:
+            self._receive()
+
+    def time(self):
+        if self.stopped:
+            return None
+        self._pipe.send("fit")
+        if not self._pipe.poll(self.limit):
+            self._stop()
+            return None
+        seconds, self.converged = self._receive()
+        return seconds
+
+    def answer(self):
+        """What the last fit found, None of a peer that was stopped."""
+        if self.stopped:
+            return None
+        self._pipe.send("answer")
+        return self._receive()
+
+    def close(self):
+        if not self.stopped:
+            self._stop()
+
+    def _receive(self):
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            raise RuntimeError(f"{self.name} has ended; what it said is above") from None
+
+    def _stop(self):
+        self.stopped = True
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(pipe, name, X, y, options):
+    warnings.filterwarnings("ignore")
+    fit, tell = _PEERS[name]
+    fit(*small(X, y), **options)
+    pipe.send("ready")
+    model = None
+    while True:
+        try:
+            order = pipe.recv()
+        except EOFError:
+            return
+        if order == "answer":
+            pipe.send(tell(model, X))
+            continue
+        gc.collect()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            started = time.perf_counter()
+            model = fit(X, y, **options)
+            seconds = time.perf_counter() - started
+        pipe.send((seconds, not any(issubclass(warning.category, ConvergenceWarning) for warning in told)))
+
+
+def _fit_svc(X, y, C):
+    from sklearnex.svm import SVC
+
+    return SVC(C=C, cache_size=CACHE).fit(X, y)
+
+
+def _tell_svc(model, X):
+    """Support, coefficients, intercept and decision values, 5,000 rows at a time."""
+    decision = np.concatenate([
+        np.ravel(model.decision_function(X[start:start + 5_000])) for start in range(0, X.shape[0], 5_000)
+    ])
+    beta = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
+    return model.support_, np.ravel(beta), float(np.ravel(model.intercept_)[0]), decision
+
+
+def _fit_rehline(X, y):
+    from rehline import plqERM_Ridge
+
+    return plqERM_Ridge(loss={"name": "svm"}, C=1.0, max_iter=10_000).fit(X=X, y=2.0 * y - 1.0)
+
+
+def _tell_rehline(model, X):
+    return np.ravel(model.coef_)
+
+
+_PEERS = {"sklearnex SVC": (_fit_svc, _tell_svc), "rehline": (_fit_rehline, _tell_rehline)}
