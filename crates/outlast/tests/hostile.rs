@@ -81,7 +81,7 @@ fn shapes_and_classes_are_checked() {
     assert!(message(method.fit(&Dense::<f64>::new(0, 2, vec![]).unwrap(), &Vec::<i32>::new())).contains("0 rows"));
     assert!(message(method.fit(&Dense::<f64>::new(2, 0, vec![]).unwrap(), &[0, 1])).contains("0 columns"));
     assert!(message(method.fit(&x, &[0, 1])).contains("2 labels"));
-    assert!(message(method.fit(&x, &["a", "a", "a"])).contains("class a"));
+    assert!(message(method.fit(&x, &["a", "a", "a"])).contains("class \"a\""));
     assert!(message(method.fit(&x, &[0, 1, 2])).contains("3 classes"));
     assert!(message(method.fit(&Dense::from_rows(&[[1.0]]), &[0])).contains("two classes"));
     for (weights, text) in [

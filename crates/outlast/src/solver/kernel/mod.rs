@@ -39,6 +39,9 @@ const DOUBT: f64 = 1e-4;
 /// In doubt, the path is also started at the hinge solutions of C times these.
 const STIFFER: [f64; 2] = [3.0, 30.0];
 
+/// In doubt, or up to this many rows, it is also started at the difference of the classes' kernel means.
+const ALWAYS: usize = 1000;
+
 /// The solver's name.
 pub const NAME: &str = "kernel-smo";
 
@@ -70,9 +73,14 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
     machine.solver.stage = "truncated hinge";
     let report = majorize::run(&mut machine, start, &limits, "truncated hinge", control)?;
     let mut best = machine.solution(report);
-    for factor in STIFFER.into_iter().filter(|_| in_doubt) {
+    let few = problem.rows() <= ALWAYS;
+    let starts = [(few || in_doubt, None), (in_doubt, Some(STIFFER[0])), (in_doubt, Some(STIFFER[1]))];
+    for (_, factor) in starts.into_iter().filter(|(wanted, _)| *wanted) {
         let mut other = Machine::prepare(isa, problem, options)?;
-        let start = other.stiff_start(factor, control)?;
+        let start = match factor {
+            None => other.mean_start(),
+            Some(factor) => other.stiff_start(factor, control)?,
+        };
         let report = majorize::run(&mut other, start, &limits, "truncated hinge", control)?;
         let other = other.solution(report);
         if other.gap.is_finite() && other.objective < best.objective {
@@ -135,6 +143,41 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         self.caps = caps;
         // of the problem itself this solves nothing
         Ok(Step { gap: f64::INFINITY, status: Status::Inaccurate, ..step })
+    }
+
+    /// Starts from f = mean of k(x, .) over the positive rows minus that over the negative ones, shifted and scaled to
+    /// margins of 1 at the medians: far rows hardly count.
+    fn mean_start(&mut self) -> Step {
+        let rows = self.dual.rows();
+        let total = |sign: f64| -> f64 {
+            (0..rows).filter(|&row| self.problem.signs[row] == sign).map(|row| self.caps[row]).sum()
+        };
+        let totals = [total(-1.0), total(1.0)];
+        let all: Vec<u32> = (0..rows as u32).collect();
+        let share = |row: usize| {
+            let y = self.problem.signs[row];
+            y * self.caps[row] / totals[usize::from(y > 0.0)].max(f64::MIN_POSITIVE)
+        };
+        let mut beta: Vec<f64> = (0..rows).map(share).collect();
+        let mut f = vec![0.0; self.dual.gradient.len()];
+        self.dual.gram.multiply_all(&all, &beta, &mut f);
+        let median = |sign: f64| -> f64 {
+            let mut values: Vec<f64> =
+                (0..rows).filter(|&row| self.problem.signs[row] == sign).map(|row| f[row]).collect();
+            match values.len() {
+                0 => 0.0,
+                count => *values.select_nth_unstable_by(count / 2, f64::total_cmp).1,
+            }
+        };
+        let (low, high) = (median(-1.0), median(1.0));
+        let scale = if high > low { 2.0 / (high - low) } else { 0.0 };
+        beta.iter_mut().for_each(|b| *b *= scale);
+        for row in 0..rows {
+            self.dual.gradient[row] = scale * f[row] + self.dual.linear[row];
+        }
+        self.dual.beta = beta;
+        self.intercept = if self.problem.intercept { -0.5 * scale * (low + high) } else { 0.0 };
+        Step { gap: f64::INFINITY, iterations: 0, status: Status::Inaccurate }
     }
 
     fn set_boxes(&mut self) {

@@ -37,7 +37,7 @@ use self::level::{Block, Level, add};
 use super::{Options, Solution, Status};
 use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
-use crate::linalg::Isa;
+use crate::linalg::{Isa, dot};
 use crate::problem::{KernelFunction, TwoClass};
 use rayon::prelude::*;
 
@@ -200,6 +200,33 @@ fn kept(caps: &[f64], truncated: &[bool]) -> Vec<f64> {
     caps.iter().zip(truncated).map(|(cap, out)| if *out { 0.0 } else { *cap }).collect()
 }
 
+/// The function that is +1 at the positive rows' median and -1 at the negative rows', column by column: a start that no
+/// single row, however far, can drag off. In units of the level; `None` if the medians coincide.
+fn medians(problem: &TwoClass, unit: f64) -> Option<Vec<f64>> {
+    let d = problem.x.cols();
+    let mut columns = vec![Vec::new(); d];
+    let mut median = |sign: f64| -> Vec<f64> {
+        columns.iter_mut().for_each(Vec::clear);
+        let mut own = vec![0.0; d];
+        for row in (0..problem.rows()).filter(|&row| problem.signs[row] == sign && problem.caps[row] > 0.0) {
+            problem.x.copy_row(row, &mut own);
+            columns.iter_mut().zip(&own).for_each(|(column, value)| column.push(value * unit));
+        }
+        let middle = |column: &mut Vec<f64>| match column.len() {
+            0 => 0.0,
+            count => *column.select_nth_unstable_by(count / 2, f64::total_cmp).1,
+        };
+        columns.iter_mut().map(middle).collect()
+    };
+    let (positive, negative) = (median(1.0), median(-1.0));
+    let difference: Vec<f64> = positive.iter().zip(&negative).map(|(a, b)| a - b).collect();
+    let gain = 2.0 / dot(&difference, &difference);
+    let mut theta: Vec<f64> = difference.iter().map(|w| gain * w).collect();
+    let middle: f64 = positive.iter().zip(&negative).zip(&theta).map(|((a, b), w)| 0.5 * (a + b) * w).sum();
+    theta.push(if problem.intercept { -middle } else { 0.0 });
+    theta.iter().all(|value| value.is_finite()).then_some(theta)
+}
+
 /// One call of [`solve`].
 struct Work<'a> {
     problem: &'a TwoClass<'a>,
@@ -239,7 +266,11 @@ impl Work<'_> {
         let tolerance = self.options.tolerance;
         let plain = self.convex(start, truncated::plain_tolerance(self.level.rows(), tolerance))?;
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps };
-        let end = truncated::solve(self.level, &plain, plan, self.context)?;
+        let others: Vec<Vec<f64>> = match self.level.rows() <= truncated::SMALL {
+            true => medians(self.problem, self.level.unit).into_iter().collect(),
+            false => Vec::new(),
+        };
+        let end = truncated::solve(self.level, &plain, &others, plan, self.context)?;
         let iterations = plain.iterations + end.pair.iterations;
         let (mut pair, mut out) = (end.pair, end.truncated);
         let mut found = self.certify_kept(&pair, &out);

@@ -25,7 +25,7 @@ use crate::solver::Status;
 use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
 
 /// Up to this many rows both paths are taken.
-const SMALL: usize = 5000;
+pub(super) const SMALL: usize = 5000;
 /// Relative gap of every majorise-minimise step: it must go down even when close to the end.
 const TIGHT: f64 = 1e-7;
 /// Gap of the plain optimum that starts a large problem.
@@ -62,7 +62,7 @@ pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
 }
 
 /// Minimises the truncated objective from the plain optimum.
-pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<End> {
+pub(super) fn solve(level: &Level, plain: &Pair, others: &[Vec<f64>], plan: Plan, context: &Context) -> Result<End> {
     let start = Trimmed::new(level, plan.ceiling, &plain.theta, context);
     let bound = start.value();
     let widest = 0.5f64.min(plan.ceiling);
@@ -89,6 +89,12 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
         let direct = steps(start, plain, plan, context.control)?;
         if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {
             end = direct;
+        }
+    }
+    for theta in others {
+        let other = steps(Trimmed::new(level, plan.ceiling, theta, context), plain, plan, context.control)?;
+        if other.trace[other.trace.len() - 1] < end.trace[end.trace.len() - 1] {
+            end = other;
         }
     }
     if bound > end.trace[0] {
