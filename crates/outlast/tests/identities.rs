@@ -69,7 +69,10 @@ impl Setting {
 
 fn same(setting: &Setting, what: &str, a: &Model, b: &Model) -> Result<(), TestCaseError> {
     let difference = relative(a.summary.objective, b.summary.objective);
-    prop_assert!(difference < CLOSE, "{setting:?} {what}: {difference:e}");
+    // a fit that could not reach the tolerance says so, and by how much it may be off
+    let gaps = a.summary.gap + b.summary.gap;
+    prop_assert!(gaps < 1e-4, "{setting:?} {what}: {gaps:e}");
+    prop_assert!(difference < CLOSE + 2.0 * gaps, "{setting:?} {what}: {difference:e}, gaps {gaps:e}");
     Ok(())
 }
 
@@ -86,7 +89,7 @@ fn sparse(data: &Data) -> Csr<'static> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_storage_gives_the_same_fit(setting in setting(), data in data()) {

@@ -183,6 +183,12 @@ fn instruction_sets_threads_budgets_and_storages_agree() {
             let problem = |x| TwoClass { x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
             let expected = solve(&problem(&x)).objective;
             let check = |what: &str, solution: Solution| {
+                if loss.truncation().is_some() {
+                    // which critical point the path ends in may turn on the last bit; that it is one may not
+                    let certificate = certify(&problem(&x), &solution);
+                    assert!(certificate.relative_gap() < CLOSE, "{} {what}: {certificate:?}", kernel.name());
+                    return;
+                }
                 let difference = relative(solution.objective, expected);
                 assert!(difference < CLOSE, "{} {what}: {difference:e} {:?}", kernel.name(), solution.status);
             };

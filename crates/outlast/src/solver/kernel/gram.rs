@@ -291,6 +291,18 @@ impl<'a> Gram<'a> {
         }
     }
 
+    /// The whole matrix in double precision, with zeros up to `size` rows and columns.
+    pub(crate) fn double(&self, size: usize) -> Vec<f64> {
+        let all: Vec<u32> = (0..self.rows as u32).collect();
+        let mut values = vec![0.0; size * size];
+        let mut rows: Vec<&mut [f64]> = values.chunks_mut(size.max(1)).take(self.rows).collect();
+        self.kernel.for_each_row(self.x, self.x, &all, &all, &mut rows, |row, values| {
+            self.look_at(values);
+            row.iter_mut().zip(values).for_each(|(out, value)| *out = value / self.unit);
+        });
+        values
+    }
+
     /// K[targets, all] coefficients in double precision, from the data themselves.
     pub(crate) fn exact(&self, coefficients: &[f64], targets: &[u32]) -> Vec<f64> {
         let mut sums = self.kernel.expand_at(self.x, coefficients, targets);

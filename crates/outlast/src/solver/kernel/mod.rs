@@ -11,6 +11,7 @@
 //! step after the first costs a small part of the first.
 
 mod block;
+mod double;
 mod dual;
 mod gram;
 mod select;
@@ -215,7 +216,14 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         let rows = self.dual.rows();
         let unit = self.dual.gram.unit();
         let decision: Vec<f64> = (0..rows).map(|row| self.problem.signs[row] * self.margin(row)).collect();
-        let truncated = (0..rows).map(|row| self.problem.loss.truncates(self.margin(row))).collect();
+        // a row at the truncation point itself belongs to either set; the multipliers decide
+        let at_the_point =
+            |margin: f64| self.problem.loss.truncation().is_some_and(|s| (margin - s).abs() <= 1e-9 * (1.0 + s.abs()));
+        let side = |row: usize| match self.margin(row) {
+            margin if at_the_point(margin) => self.truncated[row],
+            margin => self.problem.loss.truncates(margin),
+        };
+        let truncated = (0..rows).map(side).collect();
         // a row at a clipped bound: what was solved is not what was asked
         let clipped = (0..rows)
             .any(|row| self.problem.caps[row] * unit > LARGEST_CAP && self.dual.beta[row].abs() >= self.caps[row]);

@@ -20,6 +20,7 @@ use super::super::majorize::Step;
 use super::super::tiles::Aligned;
 use super::super::{Options, Status};
 use super::block::DenseBlock;
+use super::double;
 use super::dual::{Dual, Measure};
 use super::gram::Packed;
 use super::select::View;
@@ -93,6 +94,9 @@ impl<'o> Solver<'o> {
             let measure = dual.measure();
             let report = |status| Step { gap: measure.relative_gap(), iterations: outer, status };
             if measure.relative_gap() <= tolerance || measure.violation() == 0.0 {
+                if dual.rows() <= double::ROWS {
+                    return finish_in_double(dual, tolerance, outer, control);
+                }
                 if !error_matters(dual, &measure, tolerance) {
                     return Ok(report(Status::Converged));
                 }
@@ -119,6 +123,9 @@ impl<'o> Solver<'o> {
                 return Ok(report(Status::IterationLimit));
             }
             if stall.no_progress(&measure) {
+                if dual.rows() <= double::ROWS {
+                    return finish_in_double(dual, tolerance, outer, control);
+                }
                 dual.refresh();
                 let honest = dual.measure();
                 if stall.refreshed || refined.no_progress(&honest) {
@@ -288,6 +295,22 @@ impl<'o> Solver<'o> {
         }
         Ok((moved, moves))
     }
+}
+
+/// Few rows: F in double precision, and the rest of the way if that shows there is one.
+fn finish_in_double(dual: &mut Dual, tolerance: f64, iterations: usize, control: &Control) -> Result<Step> {
+    dual.refresh();
+    if dual.measure().relative_gap() > tolerance {
+        double::finish(dual, tolerance, control)?;
+    }
+    dual.gram.check()?;
+    let gap = dual.measure().relative_gap();
+    let status = match gap <= tolerance {
+        true => Status::Converged,
+        false if control.out_of_time() => Status::TimeLimit,
+        false => Status::Inaccurate,
+    };
+    Ok(Step { gap, iterations, status })
 }
 
 fn add_anchor(kernel: &mut Aligned, size: usize, stride: usize) {
