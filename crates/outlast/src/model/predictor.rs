@@ -128,14 +128,19 @@ impl Predictor {
     fn without_intercept(&self, x: &dyn Design) -> Vec<f64> {
         match &self.function {
             Function::Linear { weights } => (0..x.rows()).into_par_iter().map(|row| x.dot(row, weights)).collect(),
-            Function::Precomputed => {
-                let mut dense = vec![0.0; self.features];
-                for (&row, &coefficient) in self.support.iter().zip(&self.coefficients) {
-                    dense[row as usize] = coefficient;
-                }
-                (0..x.rows()).into_par_iter().map(|row| x.dot(row, &dense)).collect()
-            }
+            Function::Precomputed => (0..x.rows()).into_par_iter().map(|row| self.sum_over_support(x, row)).collect(),
             Function::Kernel { rows } => tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, x),
         }
+    }
+
+    /// sum_j coefficients_j x[row, support_j]
+    fn sum_over_support(&self, x: &dyn Design, row: usize) -> f64 {
+        let mut sum = 0.0;
+        x.for_each(row, &mut |column, value| {
+            if let Ok(position) = self.support.binary_search(&(column as u32)) {
+                sum += self.coefficients[position] * value;
+            }
+        });
+        sum
     }
 }
