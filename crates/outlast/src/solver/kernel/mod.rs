@@ -29,7 +29,7 @@ use two_level::{Sizes, Solver};
 
 /// Steps of the d.c. algorithm are solved to this many times the tolerance until the truncation set stands. On few rows
 /// they are not: the path is then that of the exact d.c. algorithm started at the exact hinge solution.
-const LOOSENESS: f64 = 10.0;
+const LOOSENESS: f64 = 40.0;
 
 /// Up to how many rows that is.
 const EXACT_PATH: usize = 4000;
