@@ -104,7 +104,6 @@ def _ended(child, seconds):
     return None
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_forked_process_predicts_and_fits(n_jobs):
