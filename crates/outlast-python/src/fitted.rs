@@ -167,7 +167,7 @@ impl Fitted {
     /// b
     #[getter]
     fn intercept(&self) -> f64 {
-        self.model.predictor.intercept
+        self.model.predictor.intercepts[0]
     }
 
     /// Positions of the support vectors among the training rows, ascending.

@@ -4,7 +4,7 @@ mod two_class_data;
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
-use outlast::problem::TwoClass;
+use outlast::problem::{Norm, TwoClass};
 use outlast::solver::{Options, Solution, Start, coordinate};
 use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Status};
 use two_class_data::{candidate, check_honest, close, clouds, pick, sparse};
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-8;
 const AGREES: f64 = 1e-6;
 
 fn problem<'a>(x: &'a dyn Design, signs: &'a [f64], caps: &'a [f64], loss: Loss, intercept: bool) -> TwoClass<'a> {
-    TwoClass { x, signs, caps, loss, kernel: &KernelFunction::Linear, intercept }
+    TwoClass { norm: Norm::Squared, x, signs, caps, loss, kernel: &KernelFunction::Linear, intercept }
 }
 
 fn solve(problem: &TwoClass) -> Solution {
@@ -144,7 +144,7 @@ fn a_warm_start_ends_at_the_same_objective() {
     let (x, signs) = clouds(100, 15, 0.5, 21);
     let (small, large) = (vec![0.5; 100], vec![2.0; 100]);
     let first = solve(&problem(&x, &signs, &small, Loss::hinge(), true));
-    let start = Start { expansion: first.expansion, weights: first.weights, intercept: first.intercept };
+    let start = Start { expansion: first.expansion, weights: first.weights, intercepts: first.intercepts };
     let hinge = problem(&x, &signs, &large, Loss::hinge(), true);
     let (warm, cold) = (solve_from(&hinge, Some(start)), solve(&hinge));
     assert!(close(warm.objective, cold.objective, AGREES));

@@ -128,7 +128,7 @@ proptest! {
         let unique = a.summary.loss != "hinge" || !setting.intercept;
         for (f, g) in f.iter().zip(&g) {
             // with a hinge and an intercept b may be an interval; then only f without b is unique
-            let shift = if unique { 0.0 } else { a.predictor.intercept + b.predictor.intercept };
+            let shift = if unique { 0.0 } else { a.predictor.intercepts[0] + b.predictor.intercepts[0] };
             prop_assert!((f + g - shift).abs() < 1e-3 * (1.0 + f.abs()), "{setting:?}: {f} {g}");
         }
     }

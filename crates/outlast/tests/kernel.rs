@@ -4,7 +4,7 @@ mod common;
 
 use common::{Data, Random, boxes, clarabel_dual, kernel_matrix, relative};
 use outlast::linalg::Isa;
-use outlast::problem::{Candidate, TwoClass};
+use outlast::problem::{Candidate, Norm, TwoClass};
 use outlast::solver::{Options, Solution, Start, kernel};
 use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Status};
 
@@ -25,7 +25,7 @@ fn certify(problem: &TwoClass, solution: &Solution) -> outlast::problem::Certifi
 }
 
 fn candidate(solution: &Solution) -> Candidate<'_> {
-    Candidate { expansion: &solution.expansion, weights: None, intercept: solution.intercept }
+    Candidate { expansion: &solution.expansion, weights: None, intercept: solution.intercept() }
 }
 
 fn kernels() -> Vec<KernelFunction> {
@@ -44,7 +44,8 @@ fn hinge_matches_clarabel_for_every_kernel() {
             let x = data.dense();
             let caps: Vec<f64> = data.weights.iter().map(|w| c * w).collect();
             let loss = Loss::hinge();
-            let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel, intercept };
+            let problem =
+                TwoClass { norm: Norm::Squared, x: &x, signs: &data.signs, caps: &caps, loss, kernel, intercept };
             let solution = solve(&problem);
             assert_eq!(solution.status, Status::Converged, "{} C = {c}", kernel.name());
             let (lower, upper) = boxes(&problem, &solution.truncated);
@@ -56,7 +57,7 @@ fn hinge_matches_clarabel_for_every_kernel() {
             assert!(certificate.imbalance < 1e-9, "{what}: {certificate:?}");
             assert!(solution.expansion.iter().any(|b| *b != 0.0), "{what}: trivial");
             for (row, f) in solution.decision.iter().enumerate() {
-                let exact = problem.decision_without_intercept(&candidate(&solution))[row] + solution.intercept;
+                let exact = problem.decision_without_intercept(&candidate(&solution))[row] + solution.intercept();
                 assert!((f - exact).abs() < 1e-5 * (1.0 + exact.abs()), "{what}");
             }
         }
@@ -79,7 +80,8 @@ fn precomputed_and_custom_kernels_equal_the_built_in_one() {
     let custom = KernelFunction::Custom(custom);
     for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
         let objective = |x: &dyn Design, kernel: &KernelFunction| {
-            solve(&TwoClass { x, signs: &data.signs, caps: &caps, loss, kernel, intercept: true }).objective
+            solve(&TwoClass { norm: Norm::Squared, x, signs: &data.signs, caps: &caps, loss, kernel, intercept: true })
+                .objective
         };
         let expected = objective(&x, &rbf);
         assert!(relative(objective(&gram, &KernelFunction::Precomputed), expected) < CLOSE);
@@ -111,7 +113,15 @@ fn truncated_solutions_are_critical_and_never_below_the_global_optimum() {
         let caps = vec![1.5; data.rows];
         let kernel = KernelFunction::Rbf { gamma: 0.5 };
         let loss = Loss::hinge().truncated_at(-0.5).unwrap();
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         let solution = solve(&problem);
         let matrix = kernel_matrix(&kernel, &x);
         let global = brute_force(&problem, &matrix, -0.5);
@@ -135,7 +145,15 @@ fn truncated_path_goes_down_and_ends_critical() {
         let caps = vec![c; data.rows];
         let kernel = KernelFunction::Rbf { gamma: 0.3 };
         let loss = Loss::hinge().truncated_at(-1.0).unwrap();
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         let solution = solve(&problem);
         assert!(solution.trace.len() > 1 && solution.truncated.iter().any(|&t| t), "nothing was truncated");
         assert!(solution.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", solution.trace);
@@ -152,7 +170,15 @@ fn a_truncation_nobody_reaches_is_the_hinge() {
     let x = data.dense();
     let caps = vec![1.0; data.rows];
     let kernel = KernelFunction::Rbf { gamma: 0.3 };
-    let problem = |loss| TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+    let problem = |loss| TwoClass {
+        norm: Norm::Squared,
+        x: &x,
+        signs: &data.signs,
+        caps: &caps,
+        loss,
+        kernel: &kernel,
+        intercept: true,
+    };
     let plain = solve(&problem(Loss::hinge()));
     let truncated = solve(&problem(Loss::hinge().truncated_at(-1e6).unwrap()));
     assert!(relative(truncated.objective, plain.objective) < CLOSE);
@@ -180,7 +206,15 @@ fn instruction_sets_threads_budgets_and_storages_agree() {
     let caps = vec![3.0; data.rows];
     for kernel in kernels() {
         for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
-            let problem = |x| TwoClass { x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+            let problem = |x| TwoClass {
+                norm: Norm::Squared,
+                x,
+                signs: &data.signs,
+                caps: &caps,
+                loss,
+                kernel: &kernel,
+                intercept: true,
+            };
             let expected = solve(&problem(&x)).objective;
             let check = |what: &str, solution: Solution| {
                 if loss.truncation().is_some() {
@@ -216,7 +250,15 @@ fn wide_rows_use_kept_rows_and_agree_with_few_bytes() {
     let caps = vec![1.0; data.rows];
     let kernel = KernelFunction::Rbf { gamma: 0.01 };
     let loss = Loss::hinge().truncated_at(-1.0).unwrap();
-    let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+    let problem = TwoClass {
+        norm: Norm::Squared,
+        x: &x,
+        signs: &data.signs,
+        caps: &caps,
+        loss,
+        kernel: &kernel,
+        intercept: true,
+    };
     let full = solve(&problem);
     for bytes in [0, 1_000_000] {
         let few = Options { cache_bytes: bytes, ..options() };
@@ -234,12 +276,20 @@ fn warm_starts_along_c_end_where_cold_starts_do() {
     for c in [0.1, 1.0, 10.0, 0.5] {
         let caps = vec![c; data.rows];
         let loss = Loss::hinge();
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         let cold = solve(&problem);
         let warm = Options { start: start.take(), ..options() };
         let warm = kernel::solve(&problem, &warm, &Control::default()).unwrap();
         assert!(relative(warm.objective, cold.objective) < CLOSE, "C = {c}");
-        start = Some(Start { expansion: warm.expansion, weights: None, intercept: warm.intercept });
+        start = Some(Start { expansion: warm.expansion, weights: None, intercepts: warm.intercepts });
     }
 }
 
@@ -254,9 +304,17 @@ fn duplicates_with_opposite_labels_and_hopeless_boxes_end() {
             for intercept in [true, false] {
                 let caps = [c; 6];
                 let loss = Loss::hinge().truncated_at(0.0).unwrap();
-                let problem = TwoClass { x: &x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept };
+                let problem = TwoClass {
+                    norm: Norm::Squared,
+                    x: &x,
+                    signs: &signs,
+                    caps: &caps,
+                    loss,
+                    kernel: &kernel,
+                    intercept,
+                };
                 let solution = kernel::solve(&problem, &Options::default(), &Control::default()).unwrap();
-                assert!(solution.objective.is_finite() && solution.intercept.is_finite());
+                assert!(solution.objective.is_finite() && solution.intercept().is_finite());
                 assert!(solution.trace.windows(2).all(|pair| pair[1] <= pair[0]));
             }
         }
@@ -270,14 +328,30 @@ fn features_of_any_scale_give_the_same_machine() {
     let expected = {
         let (x, caps) = (data.dense(), vec![1.0; data.rows]);
         let kernel = KernelFunction::Rbf { gamma: 0.3 };
-        solve(&TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true })
+        solve(&TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        })
     };
     for scale in [1e-150, 1e-30, 1e30, 1e150] {
         let values: Vec<f64> = data.values.iter().map(|v| v * scale).collect();
         let x = Dense::new(data.rows, data.cols, values).unwrap();
         let caps = vec![1.0; data.rows];
         let kernel = KernelFunction::Rbf { gamma: 0.3 / scale / scale };
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         assert!(relative(solve(&problem).objective, expected.objective) < CLOSE, "{scale:e}");
         // linear: C scaled along, so that the problem is the same
         let caps = vec![1.0 / scale / scale; data.rows];
@@ -294,8 +368,15 @@ fn an_interrupt_ends_the_work() {
     let x = data.dense();
     let caps = vec![1.0; data.rows];
     let kernel = KernelFunction::Rbf { gamma: 0.3 };
-    let problem =
-        TwoClass { x: &x, signs: &data.signs, caps: &caps, loss: Loss::hinge(), kernel: &kernel, intercept: true };
+    let problem = TwoClass {
+        norm: Norm::Squared,
+        x: &x,
+        signs: &data.signs,
+        caps: &caps,
+        loss: Loss::hinge(),
+        kernel: &kernel,
+        intercept: true,
+    };
     let stop = || true;
     let error = kernel::solve(&problem, &options(), &Control::default().interrupt(&stop)).unwrap_err();
     assert!(matches!(error, outlast::Error::Interrupted));
@@ -316,7 +397,15 @@ fn far_rows_do_not_disturb_the_others() {
     let caps = vec![2.0; data.rows];
     let kernel = KernelFunction::Rbf { gamma: 0.5 };
     for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         for isa in Isa::available() {
             let solution = kernel::solve_on(isa, &problem, &options(), &Control::default()).unwrap();
             assert_eq!(solution.status, Status::Converged, "{isa:?}");
@@ -337,8 +426,15 @@ fn no_intercept_at_every_size() {
         let signs: Vec<f64> = (0..rows).map(|row| if row % 3 == 0 { 1.0 } else { -1.0 }).collect();
         let caps = vec![5.0; rows];
         let kernel = KernelFunction::Precomputed;
-        let problem =
-            TwoClass { x: &gram, signs: &signs, caps: &caps, loss: Loss::hinge(), kernel: &kernel, intercept: false };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &gram,
+            signs: &signs,
+            caps: &caps,
+            loss: Loss::hinge(),
+            kernel: &kernel,
+            intercept: false,
+        };
         let solution = solve(&problem);
         assert_eq!(solution.status, Status::Converged);
         assert!(relative(solution.objective, rows as f64 / 2.0) < CLOSE, "{rows}: {}", solution.objective);
@@ -356,7 +452,15 @@ fn many_rows_are_certified_by_the_judge() {
     for (loss, bytes) in
         [(Loss::hinge(), 1 << 30), (Loss::hinge(), 1 << 20), (Loss::hinge().truncated_at(-1.0).unwrap(), 1 << 30)]
     {
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         let options = Options { tolerance: 1e-6, cache_bytes: bytes, ..Options::default() };
         let solution = kernel::solve(&problem, &options, &Control::default()).unwrap();
         assert_eq!(solution.status, Status::Converged);

@@ -2,7 +2,7 @@
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
-use outlast::problem::{Candidate, TwoClass};
+use outlast::problem::{Candidate, Norm, TwoClass};
 use outlast::solver::{Options, Solution, Start, linear};
 use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Status};
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ impl Data {
 }
 
 fn problem<'a>(x: &'a dyn Design, signs: &'a [f64], caps: &'a [f64], loss: Loss, intercept: bool) -> TwoClass<'a> {
-    TwoClass { x, signs, caps, loss, kernel: &LINEAR, intercept }
+    TwoClass { norm: Norm::Squared, x, signs, caps, loss, kernel: &LINEAR, intercept }
 }
 
 fn solve(x: &dyn Design, signs: &[f64], caps: &[f64], loss: Loss, intercept: bool, tolerance: f64) -> Solution {
@@ -81,7 +81,8 @@ fn solve(x: &dyn Design, signs: &[f64], caps: &[f64], loss: Loss, intercept: boo
 /// Every claim of a solution that the problem itself can check.
 fn judge(problem: &TwoClass, solution: &Solution, tolerance: f64) {
     let weights = solution.weights.as_deref().unwrap();
-    let candidate = Candidate { expansion: &solution.expansion, weights: Some(weights), intercept: solution.intercept };
+    let candidate =
+        Candidate { expansion: &solution.expansion, weights: Some(weights), intercept: solution.intercept() };
     let certificate = problem.certify(&candidate, &solution.truncated);
     let largest = problem.caps.iter().fold(0.0f64, |a, b| a.max(*b));
     assert!(certificate.imbalance <= 1e-12 * largest * problem.rows() as f64, "{certificate:?}");
@@ -104,7 +105,7 @@ fn judge(problem: &TwoClass, solution: &Solution, tolerance: f64) {
     assert!((objective - solution.objective).abs() <= rounding, "{objective} {}", solution.objective);
     assert!(solution.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", solution.trace);
     assert_eq!(solution.trace.last(), Some(&solution.objective));
-    assert!(weights.iter().all(|w| w.is_finite()) && solution.intercept.is_finite());
+    assert!(weights.iter().all(|w| w.is_finite()) && solution.intercept().is_finite());
     assert_eq!(solution.solver, "linear-band");
 }
 
@@ -229,7 +230,7 @@ fn truncated_answers_are_critical_and_never_worse_than_the_hinge() {
             let plain = data.solve(Loss::hinge(), intercept, TOLERANCE);
             let x = data.dense();
             let weights = plain.weights.as_deref();
-            let candidate = Candidate { expansion: &plain.expansion, weights, intercept: plain.intercept };
+            let candidate = Candidate { expansion: &plain.expansion, weights, intercept: plain.intercept() };
             let bound = problem(&x, &data.signs, &data.caps, loss, intercept).objective(&candidate);
             assert!(robust.objective <= bound * (1.0 + TOLERANCE), "{} {bound}", robust.objective);
         }
@@ -299,7 +300,7 @@ fn swapped_labels_and_permuted_rows_change_nothing() {
     swapped.signs.iter_mut().for_each(|y| *y = -*y);
     let swapped = swapped.solve(Loss::hinge(), true, TOLERANCE);
     agree(swapped.objective, expected.objective, "swapped");
-    assert!((swapped.intercept + expected.intercept).abs() < 1e-3);
+    assert!((swapped.intercept() + expected.intercept()).abs() < 1e-3);
     let mut turned = Data::new(5000, 5, 1.0, 0.1, 19);
     turned.signs.reverse();
     turned.values = turned.values.chunks_exact(5).rev().flatten().copied().collect();
@@ -313,7 +314,7 @@ fn a_warm_start_leads_to_the_same_optimum() {
     for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
         let problem = problem(&x, &data.signs, &data.caps, loss, true);
         let cold = data.solve(loss, true, TOLERANCE);
-        let start = Start { expansion: Vec::new(), weights: cold.weights.clone(), intercept: cold.intercept };
+        let start = Start { expansion: Vec::new(), weights: cold.weights.clone(), intercepts: cold.intercepts.clone() };
         let options = Options { tolerance: TOLERANCE, start: Some(start), ..Options::default() };
         let warm = linear::solve(&problem, &options, &Control::default()).unwrap();
         judge(&problem, &warm, TOLERANCE);

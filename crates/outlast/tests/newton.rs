@@ -6,7 +6,7 @@ mod two_class_data;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{ExponentialConeT, NonnegativeConeT};
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus};
-use outlast::problem::{Candidate, TwoClass};
+use outlast::problem::{Candidate, Norm, TwoClass};
 use outlast::solver::{Options, Solution, Start, newton};
 use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss};
 use two_class_data::{candidate, check_honest, close, clouds, pick, sparse};
@@ -22,7 +22,7 @@ fn problem<'a>(
     kernel: &'a KernelFunction,
     intercept: bool,
 ) -> TwoClass<'a> {
-    TwoClass { x, signs, caps, loss, kernel, intercept }
+    TwoClass { norm: Norm::Squared, x, signs, caps, loss, kernel, intercept }
 }
 
 fn solve(problem: &TwoClass) -> Solution {
@@ -132,10 +132,10 @@ fn the_gradient_vanishes() {
             let (mut up, mut down) = (weights.clone(), weights.clone());
             up[column] += h;
             down[column] -= h;
-            let slope = (value(&up, found.intercept) - value(&down, found.intercept)) / (2.0 * h);
+            let slope = (value(&up, found.intercept()) - value(&down, found.intercept())) / (2.0 * h);
             assert!(slope.abs() <= 1e-5 * found.objective, "{slope}");
         }
-        let b = found.intercept;
+        let b = found.intercept();
         let slope = (value(&weights, b + h) - value(&weights, b - h)) / (2.0 * h);
         assert!(slope.abs() <= 1e-5 * found.objective, "{slope}");
     }
@@ -227,7 +227,7 @@ fn weights_labels_and_starts() {
             let start = Start {
                 expansion: weighted.expansion.clone(),
                 weights: weighted.weights.clone(),
-                intercept: weighted.intercept,
+                intercepts: weighted.intercepts.clone(),
             };
             let options = Options { tolerance: TOLERANCE, start: Some(start), ..Options::default() };
             let again = newton::solve(&problem(&x, &signs, &caps, loss, &kernel, true), &options, &Control::default());

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Data, boxes, clarabel_dual, clarabel_solution, kernel_matrix};
-use outlast::problem::TwoClass;
+use outlast::problem::{Norm, Problem, TwoClass};
 use outlast::solver::{self, Options};
 use outlast::{Control, KernelFunction, Loss};
 
@@ -67,10 +67,18 @@ fn no_solver_ends_above_the_exact_path() {
             let caps = vec![[0.1, 1.0, 10.0][seed as usize % 3]; data.rows];
             let loss = Loss::hinge().truncated_at([-1.0, 0.0][seed as usize % 2]).unwrap();
             let intercept = seed % 4 != 3;
-            let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept };
+            let problem = TwoClass {
+                norm: Norm::Squared,
+                x: &x,
+                signs: &data.signs,
+                caps: &caps,
+                loss,
+                kernel: &kernel,
+                intercept,
+            };
             let expected = reference(&problem, &kernel_matrix(&kernel, &x));
             for name in solvers(&kernel) {
-                let solution = solver::solve(name, &problem, &options, &Control::default()).unwrap();
+                let solution = solver::solve(name, &Problem::Two(problem), &options, &Control::default()).unwrap();
                 let above = (solution.objective - expected) / expected;
                 assert!(above < CLOSE, "{name} {} seed {seed}: {above:e} above the exact path", kernel.name());
                 moved += usize::from(solution.trace.len() > 1);
@@ -89,7 +97,15 @@ fn linear_solvers_are_critical_and_never_below_the_global_optimum() {
         let caps = vec![1.5; data.rows];
         let s = -0.5;
         let loss = Loss::hinge().truncated_at(s).unwrap();
-        let problem = TwoClass { x: &x, signs: &data.signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+        let problem = TwoClass {
+            norm: Norm::Squared,
+            x: &x,
+            signs: &data.signs,
+            caps: &caps,
+            loss,
+            kernel: &kernel,
+            intercept: true,
+        };
         let matrix = kernel_matrix(&kernel, &x);
         let value = |dropped: &dyn Fn(usize) -> bool| {
             let cap = |row: usize| if dropped(row) { 0.0 } else { caps[row] };
@@ -101,7 +117,7 @@ fn linear_solvers_are_critical_and_never_below_the_global_optimum() {
         let global = (0u32..1 << 8).map(|set| value(&|row| set >> row & 1 == 1)).fold(f64::INFINITY, f64::min);
         for name in solvers(&kernel) {
             let options = Options { tolerance: 1e-9, ..Options::default() };
-            let solution = solver::solve(name, &problem, &options, &Control::default()).unwrap();
+            let solution = solver::solve(name, &Problem::Two(problem), &options, &Control::default()).unwrap();
             assert!(solution.objective >= global * (1.0 - CLOSE), "{name} seed {seed}");
             let own = value(&|row| solution.truncated[row]);
             assert!(

@@ -2,10 +2,12 @@
 
 mod design;
 mod labels;
+mod repeated;
 
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};
+pub use repeated::Repeated;
 
 use crate::error::{Error, Result};
 

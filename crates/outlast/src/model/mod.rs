@@ -1,8 +1,11 @@
 //! From a solution to something that predicts: [`Model`]. Parameters and their checks live in [`Truncated`].
 
+mod fit;
+mod payoff;
 mod predictor;
 mod truncated;
 
+pub use payoff::{Baseline, CostForm, Payoff};
 pub use predictor::{Function, Predictor, Rows};
 pub use truncated::{ClassWeight, FitRequest, Truncated, Truncation};
 
@@ -46,6 +49,14 @@ pub struct Summary {
     pub truncation: Option<f64>,
     /// Penalty.
     pub penalty: String,
+    /// The utility matrix given, k x k, row-major, row = true class.
+    pub utility: Option<Vec<f64>>,
+    /// The cost matrix given.
+    pub cost: Option<Vec<f64>>,
+    /// How costs entered: `"utility"` or `"direct"`.
+    pub cost_form: String,
+    /// What was subtracted from the rows of the utility matrix: `"keep"` (nothing) or `"row_minimum"`.
+    pub utility_baseline: String,
     /// Factors on C by class, in the order of the classes; `None` where all are 1.
     pub class_weight: Option<Vec<f64>>,
     /// Whether an intercept was fitted.
@@ -81,11 +92,11 @@ pub struct Summary {
 /// What a fit says about its training rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Training {
-    /// y f(x) of each row.
+    /// Functional margin of each row: y f(x), or f_y(x) minus the largest other f_j(x).
     pub margins: Vec<f64>,
     /// Whether the row lies beyond the truncation.
     pub outliers: Vec<bool>,
-    /// The expansion's coefficient of each row, 0 for rows that are no support vectors.
+    /// The expansion's coefficients, rows x functions, 0 for rows that are no support vectors.
     pub expansion: Vec<f64>,
 }
 
@@ -97,12 +108,12 @@ impl Training {
 }
 
 impl Model {
-    /// The classes, sorted. Positive decision values mean the second.
+    /// The classes, sorted. With two, positive decision values mean the second.
     pub fn classes(&self) -> &[Class] {
         &self.predictor.classes
     }
 
-    /// f(x) + b of each row.
+    /// f(x) + b of each row: one number per row for two classes, else rows x classes, row-major.
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
         self.predictor.decision_function(x)
     }
@@ -116,6 +127,11 @@ impl Model {
     pub fn predict(&self, x: &dyn Design) -> Result<Vec<Class>> {
         let codes = self.predict_codes(x)?;
         Ok(codes.into_iter().map(|code| self.classes()[code as usize].clone()).collect())
+    }
+
+    /// Columns of X that a linear model uses: those with a coefficient that is not 0.
+    pub fn selected(&self) -> Option<Vec<usize>> {
+        self.predictor.selected()
     }
 
     /// Number of support vectors.

@@ -48,17 +48,17 @@ impl Rows {
 /// f without its intercept.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Function {
-    /// w'x
+    /// w_j'x
     Linear {
-        /// w, one per column.
+        /// w, functions x columns.
         weights: Vec<f64>,
     },
-    /// sum_j coefficients_j k(row_j, x)
+    /// sum_i coefficients_ij k(row_i, x)
     Kernel {
         /// The support vectors.
         rows: Rows,
     },
-    /// sum_j coefficients_j x[support_j]: the columns of x are kernel values against the training rows.
+    /// sum_i coefficients_ij x[support_i]: the columns of x are kernel values against the training rows.
     Precomputed,
 }
 
@@ -75,12 +75,12 @@ pub struct Predictor {
     pub kernel: KernelFunction,
     /// Positions of the support vectors among the training rows, ascending.
     pub support: Vec<u32>,
-    /// Their coefficients beta_j = y_j alpha_j.
+    /// Their coefficients, support vectors x functions: y_i alpha_i for two classes.
     pub coefficients: Vec<f64>,
     /// f without its intercept.
     pub function: Function,
-    /// b
-    pub intercept: f64,
+    /// b, one per function.
+    pub intercepts: Vec<f64>,
 }
 
 impl PartialEq for Predictor {
@@ -93,12 +93,24 @@ impl PartialEq for Predictor {
             && self.support == other.support
             && self.coefficients == other.coefficients
             && self.function == other.function
-            && self.intercept == other.intercept
+            && self.intercepts == other.intercepts
     }
 }
 
 impl Predictor {
-    /// w, for linear models.
+    /// Number of decision functions: 1 for two classes, else one per class.
+    pub fn functions(&self) -> usize {
+        if self.classes.len() == 2 { 1 } else { self.classes.len() }
+    }
+
+    /// Columns with a coefficient that is not 0, for linear models.
+    pub fn selected(&self) -> Option<Vec<usize>> {
+        let weights = self.weights()?;
+        let used = |column: usize| weights.iter().skip(column).step_by(self.features).any(|&w| w != 0.0);
+        Some((0..self.features).filter(|&column| used(column)).collect())
+    }
+
+    /// w, functions x columns, for linear models.
     pub fn weights(&self) -> Option<&[f64]> {
         match &self.function {
             Function::Linear { weights } => Some(weights),
@@ -106,7 +118,7 @@ impl Predictor {
         }
     }
 
-    /// f(x) + b of each row.
+    /// f(x) + b, rows x functions.
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
         if x.cols() != self.features {
             let found = format!("{} columns", x.cols());
@@ -114,33 +126,61 @@ impl Predictor {
         }
         x.check_finite()?;
         let mut decision = self.without_intercept(x);
-        for value in &mut decision {
-            *value += self.intercept;
+        for row in decision.chunks_exact_mut(self.functions()) {
+            row.iter_mut().zip(&self.intercepts).for_each(|(value, b)| *value += b);
         }
         Ok(decision)
     }
 
     /// The class of each row, as a position in the list of classes.
     pub fn predict_codes(&self, x: &dyn Design) -> Result<Vec<u32>> {
-        Ok(self.decision_function(x)?.into_iter().map(|value| u32::from(value > 0.0)).collect())
+        let decision = self.decision_function(x)?;
+        Ok(match self.functions() {
+            1 => decision.into_iter().map(|value| u32::from(value > 0.0)).collect(),
+            m => decision.chunks_exact(m).map(largest).collect(),
+        })
     }
 
     fn without_intercept(&self, x: &dyn Design) -> Vec<f64> {
         match &self.function {
-            Function::Linear { weights } => (0..x.rows()).into_par_iter().map(|row| x.dot(row, weights)).collect(),
-            Function::Precomputed => (0..x.rows()).into_par_iter().map(|row| self.sum_over_support(x, row)).collect(),
-            Function::Kernel { rows } => tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, x),
+            Function::Linear { weights } => self.each_row(x, |row, out| {
+                for (out, w) in out.iter_mut().zip(weights.chunks_exact(self.features)) {
+                    *out = x.dot(row, w);
+                }
+            }),
+            Function::Precomputed => self.each_row(x, |row, out| self.sum_over_support(x, row, out)),
+            Function::Kernel { rows } => {
+                tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, self.functions(), x)
+            }
         }
     }
 
-    /// sum_j coefficients_j x[row, support_j]
-    fn sum_over_support(&self, x: &dyn Design, row: usize) -> f64 {
-        let mut sum = 0.0;
+    fn each_row(&self, x: &dyn Design, fill: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+        let m = self.functions();
+        let mut values = vec![0.0; x.rows() * m];
+        values.par_chunks_exact_mut(m).enumerate().for_each(|(row, out)| fill(row, out));
+        values
+    }
+
+    /// sum_i coefficients_ij x[row, support_i]
+    fn sum_over_support(&self, x: &dyn Design, row: usize, out: &mut [f64]) {
+        let m = self.functions();
         x.for_each(row, &mut |column, value| {
             if let Ok(position) = self.support.binary_search(&(column as u32)) {
-                sum += self.coefficients[position] * value;
+                let coefficients = &self.coefficients[position * m..(position + 1) * m];
+                out.iter_mut().zip(coefficients).for_each(|(out, c)| *out += c * value);
             }
         });
-        sum
     }
+}
+
+/// Position of the largest value; the first of several.
+fn largest(values: &[f64]) -> u32 {
+    let mut best = 0;
+    for (at, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = at;
+        }
+    }
+    best as u32
 }

@@ -1,17 +1,21 @@
 //! The truncated-loss support vector machine: its parameters, their checks, and the fit.
 //!
 //! ```text
-//! min  1/2 |f|^2 + C sum_i weight_i l_T(y_i f(x_i))
+//! min  penalty(f) + C sum_i weight_i l_T(y_i f(x_i))                                       two classes
+//! min  penalty(f) + C sum_i weight_i sum_j U[y_i, j] l_T(f_j - max_{l != j} f_l)           k classes, sum_j f_j = 0
 //! ```
 //!
-//! (Wu and Liu, "Robust truncated hinge loss support vector machines", JASA 2007; s, the truncation, is theirs.)
+//! U is the utility matrix, without one the identity. (Wu and Liu, "Robust truncated hinge loss support vector machines",
+//! JASA 2007; Liu, Wu and He, "Utility-based weighted multicategory robust support vector machines"; s, the truncation,
+//! is theirs.) With two classes and a utility matrix, f stands for f_2 - f_1 and the terms are U[y, y] l_T(y f) and
+//! U[y, other] l_T(-y f).
 
-use super::{Function, Model, Predictor, Rows, Summary, Training};
+use super::payoff::{Baseline, CostForm, Payoff};
+use super::{Model, fit};
 use crate::control::Control;
-use crate::data::{Design, Labels, Target, check_weights};
+use crate::data::{Design, Labels, Target};
 use crate::error::{Error, Result, quoted};
-use crate::problem::{Kernel, KernelFunction, Loss, Penalty, TwoClass};
-use crate::solver::{self, Options, Solution, Start, Status};
+use crate::problem::{Kernel, Loss, Penalty};
 
 /// Where the loss is cut off, the paper's s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -70,6 +74,14 @@ pub struct Truncated {
     pub penalty: Penalty,
     /// The kernel.
     pub kernel: Kernel,
+    /// k x k, >= 0, row = true class: what deciding for a class is worth. In the sorted order of the classes.
+    pub utility: Option<Vec<Vec<f64>>>,
+    /// k x k, >= 0, row = true class: what deciding for a class costs. Not together with `utility`.
+    pub cost: Option<Vec<Vec<f64>>>,
+    /// How costs enter.
+    pub cost_form: CostForm,
+    /// What is subtracted from the rows of the utility matrix.
+    pub utility_baseline: Baseline,
     /// Factors on C by class.
     pub class_weight: ClassWeight,
     /// Whether an unpenalised intercept is fitted.
@@ -110,6 +122,10 @@ impl Truncated {
             loss: Loss::hinge(),
             penalty: Penalty::L2,
             kernel: Kernel::default(),
+            utility: None,
+            cost: None,
+            cost_form: CostForm::Utility,
+            utility_baseline: Baseline::Keep,
             class_weight: ClassWeight::Equal,
             fit_intercept: true,
             tol: 1e-4,
@@ -142,6 +158,42 @@ impl Truncated {
     /// Sets the kernel.
     pub fn kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
+        self
+    }
+
+    /// Sets the utility matrix: row = true class, column = decision, both in the sorted order of the classes.
+    ///
+    /// ```
+    /// use outlast::{Dense, Kernel, Truncated};
+    ///
+    /// let x = Dense::from_rows(&[[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]]);
+    /// let y = ["a", "a", "b", "b", "c", "c"];
+    /// // taking an "a" for a "b" is worth half as much as being right
+    /// let utility = vec![vec![1.0, 0.5, 0.0], vec![0.0, 1.0, 0.0], vec![0.0, 0.0, 1.0]];
+    /// let model = Truncated::new(10.0).kernel(Kernel::Linear).utility(utility).fit(&x, &y)?;
+    /// assert_eq!(model.predict_codes(&x)?, [0, 0, 1, 1, 2, 2]);
+    /// # Ok::<(), outlast::Error>(())
+    /// ```
+    pub fn utility(mut self, utility: Vec<Vec<f64>>) -> Self {
+        self.utility = Some(utility);
+        self
+    }
+
+    /// Sets the cost matrix: row = true class, column = decision.
+    pub fn cost(mut self, cost: Vec<Vec<f64>>) -> Self {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// Sets how costs enter.
+    pub fn cost_form(mut self, cost_form: CostForm) -> Self {
+        self.cost_form = cost_form;
+        self
+    }
+
+    /// Sets what is subtracted from the rows of the utility matrix.
+    pub fn utility_baseline(mut self, baseline: Baseline) -> Self {
+        self.utility_baseline = baseline;
         self
     }
 
@@ -220,25 +272,9 @@ impl Truncated {
     pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<Model> {
         let labels = y.labels();
         self.check()?;
-        check_shapes(x, &labels, request)?;
-        in_pool(self.threads, || self.fit_checked(x, &labels, request))
-    }
-
-    fn fit_checked(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
-        x.check_finite()?;
-        let loss = self.truncated_loss(labels.classes().len())?;
-        let caps = self.caps(labels, request.sample_weight)?;
-        let kernel = self.kernel.resolve(x, labels, request.sample_weight)?;
-        let signs: Vec<f64> = labels.codes().iter().map(|&code| if code == 1 { 1.0 } else { -1.0 }).collect();
-        let problem = TwoClass { x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept: self.fit_intercept };
-        let options = self.options(request.start, labels.len())?;
-        let name = solver::choose(&self.solver, &problem)?;
-        let mut solution = solver::solve(name, &problem, &options, &request.control)?;
-        if solution.status == Status::Inaccurate && solution.gap <= self.tol {
-            // small fits aim higher than they were asked to
-            solution.status = Status::Converged;
-        }
-        self.model(&problem, labels, solution, request)
+        fit::check_shapes(x, &labels, request)?;
+        let payoff = Payoff::of(self, labels.classes())?;
+        fit::in_pool(self.threads, || fit::run(self, payoff.as_ref(), x, &labels, request))
     }
 
     /// Checks every parameter that can be checked without data.
@@ -264,10 +300,18 @@ impl Truncated {
         {
             return Err(Error::parameter("class_weight", bad, "finite numbers >= 0"));
         }
+        if self.penalty.selects() && !matches!(self.kernel, Kernel::Linear) {
+            let found = format!("{:?} with the {} kernel", self.penalty.name(), self.kernel.name());
+            return Err(Error::parameter("penalty", found, "\"l2\", or the linear kernel"));
+        }
+        if self.cost_form == CostForm::Direct && self.cost.is_some() && self.loss.base().is_smooth() {
+            let found = format!("\"direct\" with the {} loss", self.loss.base().name());
+            return Err(Error::parameter("cost_form", found, "\"utility\", or the hinge loss"));
+        }
         Ok(())
     }
 
-    fn truncated_loss(&self, classes: usize) -> Result<Loss> {
+    pub(super) fn truncated_loss(&self, classes: usize) -> Result<Loss> {
         match self.truncation {
             Truncation::Off => Ok(self.loss),
             Truncation::At(truncation) => self.loss.truncated_at(truncation),
@@ -276,7 +320,7 @@ impl Truncated {
     }
 
     /// The factors on C by class; `None` where all are 1.
-    fn class_factors(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
+    pub(super) fn class_factors(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
         match &self.class_weight {
             ClassWeight::Equal => Ok(None),
             ClassWeight::Balanced => {
@@ -298,7 +342,7 @@ impl Truncated {
     }
 
     /// c_i = C x class weight x sample weight. Every class must keep some weight.
-    fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
+    pub(super) fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
         let factors = self.class_factors(labels)?.unwrap_or_else(|| vec![1.0; labels.classes().len()]);
         let mut total = vec![0.0; labels.classes().len()];
         let mut caps = Vec::with_capacity(labels.len());
@@ -315,145 +359,5 @@ impl Truncated {
             return Err(Error::Classes { problem });
         }
         Ok(caps)
-    }
-
-    fn options(&self, start: Option<&Model>, rows: usize) -> Result<Options> {
-        let start = match start.map(|model| (model, model.training.as_ref())) {
-            None => None,
-            Some((_, None)) => return Err(Error::shape("start", "no training rows", "a model fitted in this process")),
-            Some((model, Some(training))) => {
-                if training.expansion.len() != rows {
-                    let found = format!("{} training rows", training.expansion.len());
-                    return Err(Error::shape("start", found, format!("{rows}, as X has")));
-                }
-                Some(Start {
-                    expansion: training.expansion.clone(),
-                    weights: model.predictor.weights().map(<[f64]>::to_vec),
-                    intercept: model.predictor.intercept,
-                })
-            }
-        };
-        Ok(Options {
-            tolerance: self.tol.min(affordable_gap(rows)),
-            max_steps: self.max_iter,
-            cache_bytes: (self.cache_size * 1e6) as usize,
-            seed: self.random_state,
-            start,
-            ..Options::default()
-        })
-    }
-
-    fn model(&self, problem: &TwoClass, labels: &Labels, solution: Solution, request: &FitRequest) -> Result<Model> {
-        let x = problem.x;
-        let support: Vec<u32> = (0..x.rows() as u32).filter(|&row| solution.expansion[row as usize] != 0.0).collect();
-        let coefficients: Vec<f64> = support.iter().map(|&row| solution.expansion[row as usize]).collect();
-        let function = match problem.kernel {
-            KernelFunction::Linear => {
-                Function::Linear { weights: solution.weights.unwrap_or_else(|| combine(x, &support, &coefficients)) }
-            }
-            KernelFunction::Precomputed => Function::Precomputed,
-            _ => Function::Kernel { rows: Rows::copy(x, &support)? },
-        };
-        let margins: Vec<f64> = solution.decision.iter().zip(problem.signs).map(|(f, y)| f * y).collect();
-        let outliers: Vec<bool> = margins.iter().map(|&margin| problem.loss.truncates(margin)).collect();
-        let summary = Summary {
-            method: "truncated".to_string(),
-            c: self.c,
-            loss: problem.loss.base().name().to_string(),
-            truncation: problem.loss.truncation(),
-            penalty: self.penalty.name().to_string(),
-            class_weight: self.class_factors(labels)?,
-            fit_intercept: self.fit_intercept,
-            tol: self.tol,
-            max_iter: self.max_iter,
-            solver_asked: self.solver.clone(),
-            solver: solution.solver.to_string(),
-            rows: x.rows(),
-            class_rows: labels.counts(),
-            outliers: outliers.iter().filter(|&&outlier| outlier).count(),
-            objective: solution.objective,
-            steps: solution.trace.len().saturating_sub(1),
-            trace: solution.trace,
-            gap: solution.gap,
-            iterations: solution.iterations,
-            status: solution.status,
-        };
-        let predictor = Predictor {
-            classes: labels.classes().to_vec(),
-            feature_names: request.feature_names.map(<[String]>::to_vec),
-            features: x.cols(),
-            kernel: problem.kernel.clone(),
-            support,
-            coefficients,
-            function,
-            intercept: solution.intercept,
-        };
-        let training = Training { margins, outliers, expansion: solution.expansion };
-        Ok(Model { predictor, summary, training: Some(training) })
-    }
-}
-
-/// A gap that costs next to nothing on that many rows, so that small fits are exact whatever the tolerance asked for: two
-/// ways of writing the same data give the same model, and the d.c. path is the exact one.
-fn affordable_gap(rows: usize) -> f64 {
-    match rows {
-        0..=1000 => 1e-10,
-        1001..=4000 => 1e-7,
-        _ => f64::INFINITY,
-    }
-}
-
-/// sum_j coefficients_j x_j
-fn combine(x: &dyn Design, rows: &[u32], coefficients: &[f64]) -> Vec<f64> {
-    let mut weights = vec![0.0; x.cols()];
-    for (&row, &coefficient) in rows.iter().zip(coefficients) {
-        x.add_scaled(row as usize, coefficient, &mut weights);
-    }
-    weights
-}
-
-fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
-    if x.rows() == 0 {
-        return Err(Error::shape("X", "0 rows", "at least 2"));
-    }
-    if x.cols() == 0 {
-        return Err(Error::shape("X", "0 columns", "at least 1"));
-    }
-    if x.rows() > u32::MAX as usize - 64 {
-        return Err(Error::shape("X", format!("{} rows", x.rows()), "fewer than 2^32"));
-    }
-    if labels.len() != x.rows() {
-        return Err(Error::shape("y", format!("{} labels", labels.len()), format!("{}, one per row of X", x.rows())));
-    }
-    match labels.classes() {
-        [only] => {
-            let only = quoted(&only.to_string());
-            let problem = format!("every row is of class {only}; a classifier needs two classes");
-            return Err(Error::Classes { problem });
-        }
-        [_, _] => {}
-        classes => {
-            let problem = format!("y has {} classes; this version fits two classes", classes.len());
-            return Err(Error::Classes { problem });
-        }
-    }
-    if let Some(names) = request.feature_names
-        && names.len() != x.cols()
-    {
-        let found = format!("{} names", names.len());
-        return Err(Error::shape("feature_names", found, format!("{}, one per column of X", x.cols())));
-    }
-    request.sample_weight.map_or(Ok(()), |weights| check_weights(weights, x.rows()))
-}
-
-/// Runs `work` on that many threads, or on the global pool.
-fn in_pool<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let Some(threads) = threads else { return work() };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    match pool {
-        Ok(pool) => pool.install(work),
-        Err(error) => {
-            Err(Error::parameter("n_jobs", threads, format!("a number of threads the system can start ({error})")))
-        }
     }
 }

@@ -18,6 +18,7 @@
 
 use super::kernel::KernelFunction;
 use super::loss::Loss;
+use super::penalty::Norm;
 use crate::data::Design;
 use crate::linalg::dot;
 use rayon::prelude::*;
@@ -33,6 +34,8 @@ pub struct TwoClass<'a> {
     pub caps: &'a [f64],
     /// The loss, truncated or not.
     pub loss: Loss,
+    /// The penalty; 1/2 |f|^2 above is `Norm::Squared`.
+    pub norm: Norm<'a>,
     /// The kernel; `Linear` means f = w'x.
     pub kernel: &'a KernelFunction,
     /// Whether an unpenalised b is added to f.
@@ -57,7 +60,8 @@ pub struct Certificate {
     pub primal: f64,
     /// Value of its dual, a lower bound of every primal value if `imbalance` is 0.
     pub dual: f64,
-    /// |sum beta| if the intercept is free, else 0.
+    /// Largest failure of a dual constraint on all rows together: |sum beta| if the intercept is free, and with the l1
+    /// penalty |x_j'beta| - rate_j.
     pub imbalance: f64,
     /// Largest amount by which an optimality condition of a single row or pair of rows fails (as LIBSVM measures it).
     pub violation: f64,
@@ -85,10 +89,10 @@ impl TwoClass<'_> {
         }
     }
 
-    /// 1/2 |f|^2
-    pub fn half_norm(&self, candidate: &Candidate, decision_without_intercept: &[f64]) -> f64 {
+    /// The penalty of f.
+    pub fn penalty(&self, candidate: &Candidate, decision_without_intercept: &[f64]) -> f64 {
         match candidate.weights {
-            Some(w) => 0.5 * w.iter().map(|w| w * w).sum::<f64>(),
+            Some(w) => self.norm.of_weights(w),
             None => 0.5 * dot(candidate.expansion, decision_without_intercept),
         }
     }
@@ -96,7 +100,7 @@ impl TwoClass<'_> {
     /// P(f): the full, non-convex objective.
     pub fn objective(&self, candidate: &Candidate) -> f64 {
         let f = self.decision_without_intercept(candidate);
-        self.half_norm(candidate, &f) + self.total_loss(&f, candidate.intercept)
+        self.penalty(candidate, &f) + self.total_loss(&f, candidate.intercept)
     }
 
     /// sum_i c_i l_T(y_i (f_i + b))
@@ -116,21 +120,19 @@ impl TwoClass<'_> {
         let f = self.decision_without_intercept(candidate);
         let b = candidate.intercept;
         let beta = candidate.expansion;
-        let half_norm = self.half_norm(candidate, &f);
+        let penalty = self.penalty(candidate, &f);
+        let mut imbalance = if self.intercept { beta.iter().sum::<f64>().abs() } else { 0.0 };
         // with w given, the dual's own quadratic term is that of X'beta, not of w
-        let dual_half_norm = match candidate.weights {
-            None => half_norm,
-            Some(w) => {
-                let mut v = vec![0.0; w.len()];
-                for (row, &beta) in beta.iter().enumerate() {
-                    if beta != 0.0 {
-                        self.x.add_scaled(row, beta, &mut v);
-                    }
-                }
-                0.5 * dot(&v, &v)
+        let dual_penalty = match (candidate.weights, self.norm) {
+            (None, _) => penalty,
+            (Some(_), Norm::Squared) => Norm::Squared.of_weights(&self.combined(beta)),
+            (Some(_), Norm::Absolute(rates)) => {
+                let excess = self.combined(beta).iter().zip(rates).map(|(v, rate)| v.abs() - rate).fold(0.0, f64::max);
+                imbalance = imbalance.max(excess);
+                0.0
             }
         };
-        let (mut primal, mut dual) = (half_norm, -dual_half_norm);
+        let (mut primal, mut dual) = (penalty, -dual_penalty);
         for (row, &truncated) in truncated.iter().enumerate() {
             let (y, cap) = (self.signs[row], self.caps[row]);
             let margin = y * (f[row] + b);
@@ -147,8 +149,16 @@ impl TwoClass<'_> {
                 dual += if inside { y * beta[row] } else { f64::NEG_INFINITY };
             }
         }
-        let imbalance = if self.intercept { beta.iter().sum::<f64>().abs() } else { 0.0 };
         Certificate { primal, dual, imbalance, violation: self.violation(&f, b, beta, truncated) }
+    }
+
+    /// X'beta
+    fn combined(&self, beta: &[f64]) -> Vec<f64> {
+        let mut v = vec![0.0; self.x.cols()];
+        for (row, &beta) in beta.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {
+            self.x.add_scaled(row, beta, &mut v);
+        }
+        v
     }
 
     /// Largest failure of an optimality condition. Hinge: max over rows that may fall of F minus min over rows that may

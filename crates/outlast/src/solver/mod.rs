@@ -1,19 +1,22 @@
-//! Solvers: from a [`TwoClass`](crate::problem::TwoClass) problem to a [`Solution`]. They know nothing of files, labels or
+//! Solvers: from a [`TwoClass`](crate::problem::TwoClass) or [`ManyClass`](crate::problem::ManyClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
 mod choose;
 pub mod coordinate;
+pub mod interior;
 pub mod kernel;
 pub mod linear;
 pub mod majorize;
 pub mod newton;
 mod normal;
+pub mod proximal;
 mod scaled;
 pub mod tiles;
 mod truncation;
 
 pub use choose::{NAMES, choose, solve};
 
+use crate::problem::Majorant;
 use std::fmt;
 
 /// How a solver ended.
@@ -84,30 +87,34 @@ impl Default for Options {
     }
 }
 
-/// Where a warm start begins.
+/// Where a warm start begins: as in a [`Solution`].
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// beta, one per row.
+    /// Rows x functions.
     pub expansion: Vec<f64>,
-    /// w, for linear solvers.
+    /// Functions x columns, for linear solvers.
     pub weights: Option<Vec<f64>>,
-    /// b
-    pub intercept: f64,
+    /// One per function.
+    pub intercepts: Vec<f64>,
 }
 
-/// What every solver returns.
+/// What every solver returns. There is one decision function for two classes, and one per class for more; matrices are
+/// row-major.
 #[derive(Debug, Clone)]
 pub struct Solution {
-    /// beta, one per row: f = sum_j beta_j k(x_j, .) + b. Satisfies the dual's constraints.
+    /// beta (or V), rows x functions: f_j = sum_i beta_ij k(x_i, .) + b_j. Satisfies the dual's constraints. With the l1
+    /// penalty it only certifies.
     pub expansion: Vec<f64>,
-    /// w of a linear solver.
+    /// w of a linear solver, functions x columns.
     pub weights: Option<Vec<f64>>,
     /// b, 0 without intercept.
-    pub intercept: f64,
-    /// f(x_i) + b on the training rows.
+    pub intercepts: Vec<f64>,
+    /// f(x_i) + b on the training rows, rows x functions.
     pub decision: Vec<f64>,
     /// Rows on the flat part of the loss.
     pub truncated: Vec<bool>,
+    /// The convex bound last minimised, of a problem with many classes.
+    pub majorant: Option<Majorant>,
     /// The full, non-convex objective.
     pub objective: f64,
     /// Relative duality gap of the last convex problem.
@@ -120,4 +127,18 @@ pub struct Solution {
     pub status: Status,
     /// Which solver it was.
     pub solver: &'static str,
+}
+
+impl Start {
+    /// b of a problem with one function.
+    pub fn intercept(&self) -> f64 {
+        self.intercepts.first().copied().unwrap_or(0.0)
+    }
+}
+
+impl Solution {
+    /// b of a problem with one function.
+    pub fn intercept(&self) -> f64 {
+        self.intercepts.first().copied().unwrap_or(0.0)
+    }
 }

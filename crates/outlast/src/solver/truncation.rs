@@ -1,29 +1,127 @@
 //! Truncated losses as majorise-minimise: the [`Majorizer`] shared by solvers that can minimise the convex problem of a
-//! given truncation set.
+//! given bound.
 //!
-//! At the current f a row is *truncated* when y f < s. Its flat cost c l(s) is bounded by c l(s) itself for the smooth
-//! losses (the row is dropped), and for the hinge by c l(s) + c [y f - 1]_+ (the d.c. algorithm). Kept rows keep their
-//! convex loss. The loop starts at the optimum of the untruncated loss, so it never ends above that point's objective.
+//! At the current f a term is *truncated* when its margin is below s. Its flat cost c l(s) is bounded by c l(s) itself: the
+//! term is dropped (the two-class hinge solvers follow the d.c. algorithm and bound it by c l(s) + c [y f - 1]_+). Kept
+//! terms keep their convex loss. The loop starts at the optimum of the untruncated loss, so it never ends above that
+//! point's objective.
 
 use super::majorize::{self, Limits, Majorizer, Step};
 use super::{Options, Solution, Status};
 use crate::control::Control;
 use crate::error::Result;
-use crate::problem::TwoClass;
+use crate::problem::{Loss, Majorant, ManyClass, TwoClass};
+
+/// What the loop needs of a problem.
+pub(super) trait Bounded {
+    /// The convex bound of a step.
+    type Bound: Clone;
+
+    /// The loss of the problem.
+    fn robust_loss(&self) -> Loss;
+
+    /// The bound of the untruncated loss.
+    fn untruncated(&self) -> Self::Bound;
+
+    /// The bound that touches at a decision function; the dual variables may break ties.
+    fn bound(&self, decision: &[f64], duals: Option<&[f64]>) -> Self::Bound;
+
+    /// In how many terms two bounds differ.
+    fn changes(&self, from: &Self::Bound, to: &Self::Bound) -> usize;
+
+    /// The non-convex loss.
+    fn total(&self, decision: &[f64]) -> f64;
+
+    /// Rows on the flat part of the loss.
+    fn flat(&self, decision: &[f64]) -> Vec<bool>;
+
+    /// The bound as a solution carries it.
+    fn majorant(bound: Self::Bound) -> Option<Majorant>;
+}
+
+impl Bounded for TwoClass<'_> {
+    type Bound = Vec<bool>;
+
+    fn robust_loss(&self) -> Loss {
+        self.loss
+    }
+
+    fn untruncated(&self) -> Vec<bool> {
+        vec![false; self.rows()]
+    }
+
+    fn bound(&self, decision: &[f64], _: Option<&[f64]>) -> Vec<bool> {
+        self.flat(decision)
+    }
+
+    fn changes(&self, from: &Vec<bool>, to: &Vec<bool>) -> usize {
+        // rows without weight never count
+        (0..from.len()).filter(|&row| from[row] != to[row] && self.caps[row] > 0.0).count()
+    }
+
+    fn total(&self, decision: &[f64]) -> f64 {
+        self.total_loss(decision, 0.0)
+    }
+
+    fn flat(&self, decision: &[f64]) -> Vec<bool> {
+        decision.iter().zip(self.signs).map(|(decision, sign)| self.loss.truncates(sign * decision)).collect()
+    }
+
+    fn majorant(_: Vec<bool>) -> Option<Majorant> {
+        None
+    }
+}
+
+impl Bounded for ManyClass<'_> {
+    type Bound = Majorant;
+
+    fn robust_loss(&self) -> Loss {
+        self.loss
+    }
+
+    fn untruncated(&self) -> Majorant {
+        ManyClass::untruncated(self)
+    }
+
+    fn bound(&self, decision: &[f64], duals: Option<&[f64]>) -> Majorant {
+        self.majorant(decision, duals)
+    }
+
+    fn changes(&self, from: &Majorant, to: &Majorant) -> usize {
+        ManyClass::changes(self, from, to)
+    }
+
+    fn total(&self, decision: &[f64]) -> f64 {
+        self.total_loss(decision)
+    }
+
+    fn flat(&self, decision: &[f64]) -> Vec<bool> {
+        self.flat_rows(decision)
+    }
+
+    fn majorant(bound: Majorant) -> Option<Majorant> {
+        Some(bound)
+    }
+}
 
 /// A convex solver with a current point.
-pub(super) trait Convex {
+pub(super) trait Convex<P: Bounded> {
     /// A remembered point.
     type Point: Clone;
 
-    /// Minimises the convex problem of a truncation set, starting from the current point.
-    fn minimize(&mut self, truncated: &[bool], tolerance: f64, control: &Control) -> Result<Step>;
+    /// Minimises the convex problem of a bound, starting from the current point.
+    fn minimize(&mut self, bound: &P::Bound, tolerance: f64, control: &Control) -> Result<Step>;
 
-    /// f(x_i) + b at the current point.
+    /// f(x_i) + b at the current point, rows x functions.
     fn decision(&self) -> Vec<f64>;
 
-    /// 1/2 |f|^2 at the current point.
-    fn half_norm(&self) -> f64;
+    /// The penalty at the current point.
+    fn penalty(&self) -> f64;
+
+    /// Dual variables that may break ties of the next bound.
+    fn duals(&self) -> Option<Vec<f64>> {
+        None
+    }
 
     /// The current point.
     fn point(&self) -> Self::Point;
@@ -39,69 +137,56 @@ pub(super) trait Convex {
 pub(super) struct Answer {
     pub(super) expansion: Vec<f64>,
     pub(super) weights: Option<Vec<f64>>,
-    pub(super) intercept: f64,
+    pub(super) intercepts: Vec<f64>,
 }
 
-struct Truncating<'a, 'b, S: Convex> {
-    problem: &'a TwoClass<'a>,
+struct Truncating<'a, 'b, P: Bounded, S: Convex<P>> {
+    problem: &'a P,
     solver: &'b mut S,
-    truncated: Vec<bool>,
-    saved: Option<(S::Point, Vec<bool>)>,
+    bound: P::Bound,
+    saved: Option<(S::Point, P::Bound)>,
 }
 
-impl<S: Convex> Truncating<'_, '_, S> {
-    /// Rows on the flat part of the loss at the current point. Rows without weight never count.
-    fn flat_rows(&self) -> Vec<bool> {
-        flat_rows(self.problem, &self.solver.decision())
-    }
-}
-
-fn flat_rows(problem: &TwoClass, decision: &[f64]) -> Vec<bool> {
-    let rows = decision.iter().zip(problem.signs);
-    rows.map(|(decision, sign)| problem.loss.truncates(sign * decision)).collect()
-}
-
-impl<S: Convex> Majorizer for Truncating<'_, '_, S> {
+impl<P: Bounded, S: Convex<P>> Majorizer for Truncating<'_, '_, P, S> {
     fn objective(&mut self) -> f64 {
-        self.solver.half_norm() + self.problem.total_loss(&self.solver.decision(), 0.0)
+        self.solver.penalty() + self.problem.total(&self.solver.decision())
     }
 
     fn majorize(&mut self) -> usize {
-        let flat = self.flat_rows();
-        let caps = self.problem.caps;
-        let changed = (0..flat.len()).filter(|&row| flat[row] != self.truncated[row] && caps[row] > 0.0).count();
-        self.truncated = flat;
+        let bound = self.problem.bound(&self.solver.decision(), self.solver.duals().as_deref());
+        let changed = self.problem.changes(&self.bound, &bound);
+        self.bound = bound;
         changed
     }
 
     fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
-        self.solver.minimize(&self.truncated, tolerance, control)
+        self.solver.minimize(&self.bound, tolerance, control)
     }
 
     fn save(&mut self) {
-        self.saved = Some((self.solver.point(), self.truncated.clone()));
+        self.saved = Some((self.solver.point(), self.bound.clone()));
     }
 
     fn restore(&mut self) {
-        if let Some((point, truncated)) = &self.saved {
+        if let Some((point, bound)) = &self.saved {
             self.solver.go_to(point);
-            self.truncated.clone_from(truncated);
+            self.bound.clone_from(bound);
         }
     }
 }
 
 /// Solves the untruncated problem, then runs the loop if the loss is truncated.
-pub(super) fn solve<S: Convex>(
-    problem: &TwoClass,
+pub(super) fn solve<P: Bounded, S: Convex<P>>(
+    problem: &P,
     options: &Options,
     control: &Control,
     solver: &mut S,
     name: &'static str,
 ) -> Result<Solution> {
-    let kept = vec![false; problem.rows()];
-    let start = solver.minimize(&kept, options.tolerance, control)?;
-    let mut method = Truncating { problem, solver, truncated: kept, saved: None };
-    let report = if problem.loss.truncation().is_some() && start.status != Status::TimeLimit {
+    let bound = problem.untruncated();
+    let start = solver.minimize(&bound, options.tolerance, control)?;
+    let mut method = Truncating { problem, solver, bound, saved: None };
+    let report = if problem.robust_loss().truncation().is_some() && start.status != Status::TimeLimit {
         let loose = (10.0 * options.tolerance).min(1e-2).max(options.tolerance);
         let limits = Limits { tolerance: options.tolerance, loose, decrease: 1e-14, max_steps: options.max_steps };
         majorize::run(&mut method, start, &limits, "truncated", control)?
@@ -112,11 +197,12 @@ pub(super) fn solve<S: Convex>(
     let answer = method.solver.answer();
     let decision = method.solver.decision();
     Ok(Solution {
-        truncated: flat_rows(problem, &decision),
+        truncated: problem.flat(&decision),
+        majorant: P::majorant(method.bound),
         decision,
         expansion: answer.expansion,
         weights: answer.weights,
-        intercept: answer.intercept,
+        intercepts: answer.intercepts,
         objective: report.trace[report.trace.len() - 1],
         gap: report.gap,
         trace: report.trace,

@@ -69,7 +69,7 @@ pub fn pick(x: &Dense, rows: &[usize]) -> Dense<'static> {
 
 /// The solution as a candidate for the judge.
 pub fn candidate(solution: &Solution) -> Candidate<'_> {
-    Candidate { expansion: &solution.expansion, weights: solution.weights.as_deref(), intercept: solution.intercept }
+    Candidate { expansion: &solution.expansion, weights: solution.weights.as_deref(), intercept: solution.intercept() }
 }
 
 pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
@@ -78,7 +78,7 @@ pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
 
 /// What must hold of every solution, whatever the data: the judge agrees, the trace never rises.
 pub fn check_honest(problem: &TwoClass, solution: &Solution, tolerance: f64) {
-    assert!(solution.objective.is_finite() && solution.intercept.is_finite());
+    assert!(solution.objective.is_finite() && solution.intercept().is_finite());
     assert!(solution.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", solution.trace);
     assert!(close(problem.objective(&candidate(solution)), solution.objective, 1e-9));
     let truncated = problem.truncation_set(&candidate(solution));

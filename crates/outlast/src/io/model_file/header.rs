@@ -1,9 +1,9 @@
-//! The header of format version 1, and the way between it and a [`Model`].
+//! The header of format version 2, and the way between it and a [`Model`].
 
 use super::container::{Arrays, Entry, Reader};
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::quoted;
-use crate::model::{Function, Model, Predictor, Rows, Summary};
+use crate::model::{Baseline, CostForm, Function, Model, Predictor, Rows, Summary};
 use crate::problem::KernelFunction;
 use crate::solver::Status;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,11 @@ pub(super) struct Header {
     max_iter: u64,
     solver_asked: String,
     solver: String,
+    // version 1 knew no payoffs
+    #[serde(default = "utility")]
+    cost_form: String,
+    #[serde(default = "keep")]
+    utility_baseline: String,
     status: String,
     rows: u64,
     class_rows: Vec<u64>,
@@ -52,6 +57,14 @@ enum Shape {
     Precomputed,
 }
 
+fn utility() -> String {
+    CostForm::Utility.name().to_string()
+}
+
+fn keep() -> String {
+    Baseline::Keep.name().to_string()
+}
+
 type Outcome<T> = Result<T, String>;
 
 /// Column numbers are 32 bits wide.
@@ -70,7 +83,6 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
         ("tol", Some(summary.tol)),
         ("objective", Some(summary.objective)),
         ("gap", Some(summary.gap)),
-        ("intercept", Some(predictor.intercept)),
         ("gamma", predictor.kernel.gamma()),
         ("coef0", coef0(&predictor.kernel)),
     ] {
@@ -81,10 +93,18 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     if let Some(factors) = &summary.class_weight {
         arrays.f64("class_weight", &[factors.len()], factors);
     }
+    let classes = predictor.classes.len();
+    for (name, matrix) in [("utility", &summary.utility), ("cost", &summary.cost)] {
+        if let Some(matrix) = matrix {
+            arrays.f64(name, &[classes, classes], matrix);
+        }
+    }
+    arrays.f64("intercept", &[predictor.intercepts.len()], &predictor.intercepts);
     arrays.f64("trace", &[summary.trace.len()], &summary.trace);
     arrays.u32("support", &[predictor.support.len()], &predictor.support);
-    arrays.f64("coefficients", &[predictor.coefficients.len()], &predictor.coefficients);
-    let function = pack_function(&predictor.function, &mut arrays);
+    let functions = predictor.functions();
+    arrays.f64("coefficients", &[predictor.support.len(), functions], &predictor.coefficients);
+    let function = pack_function(predictor, &mut arrays);
     let header = Header {
         method: summary.method.clone(),
         loss: summary.loss.clone(),
@@ -93,6 +113,8 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
         max_iter: summary.max_iter as u64,
         solver_asked: summary.solver_asked.clone(),
         solver: summary.solver.clone(),
+        cost_form: summary.cost_form.clone(),
+        utility_baseline: summary.utility_baseline.clone(),
         status: summary.status.name().to_string(),
         rows: summary.rows as u64,
         class_rows: summary.class_rows.iter().map(|&rows| rows as u64).collect(),
@@ -113,10 +135,10 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     (header, arrays)
 }
 
-fn pack_function(function: &Function, arrays: &mut Arrays) -> Shape {
-    match function {
+fn pack_function(predictor: &Predictor, arrays: &mut Arrays) -> Shape {
+    match &predictor.function {
         Function::Linear { weights } => {
-            arrays.f64("weights", &[weights.len()], weights);
+            arrays.f64("weights", &[predictor.functions(), predictor.features], weights);
             Shape::Linear
         }
         Function::Kernel { rows: Rows::Dense(rows) } => {
@@ -149,7 +171,7 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             support: reader.u32("support")?,
             coefficients: reader.f64("coefficients")?.0,
             function,
-            intercept: reader.scalar("intercept")?,
+            intercepts: reader.f64("intercept")?.0,
         },
         summary: Summary {
             method: header.method,
@@ -157,6 +179,10 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             loss: header.loss,
             truncation: if reader.has("truncation") { Some(reader.scalar("truncation")?) } else { None },
             penalty: header.penalty,
+            utility: if reader.has("utility") { Some(reader.f64("utility")?.0) } else { None },
+            cost: if reader.has("cost") { Some(reader.f64("cost")?.0) } else { None },
+            cost_form: header.cost_form,
+            utility_baseline: header.utility_baseline,
             class_weight: if reader.has("class_weight") { Some(reader.f64("class_weight")?.0) } else { None },
             fit_intercept: header.fit_intercept,
             tol: reader.scalar("tol")?,
@@ -232,7 +258,8 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     let (predictor, summary) = (&model.predictor, &model.summary);
     let require = |holds: bool, problem: &str| if holds { Ok(()) } else { Err(problem.to_string()) };
     check_kernel(&predictor.kernel)?;
-    require(predictor.classes.len() == 2, "there must be two classes")?;
+    let (classes, functions) = (predictor.classes.len(), predictor.functions());
+    require(classes >= 2, "there must be at least two classes")?;
     require(predictor.classes.is_sorted_by(|a, b| a < b), "the classes must be sorted and distinct")?;
     require(predictor.features <= MOST_FEATURES, "there are too many features")?;
     require(
@@ -242,21 +269,36 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
         }),
         "class_weight must have one finite number >= 0 per class",
     )?;
+    let is_payoff = |matrix: &Vec<f64>| {
+        matrix.len() == classes * classes && matrix.iter().all(|value| value.is_finite() && *value >= 0.0)
+    };
+    for matrix in [&summary.utility, &summary.cost] {
+        require(matrix.as_ref().is_none_or(is_payoff), "utility and cost must be classes x classes, finite and >= 0")?;
+    }
+    CostForm::from_name(&summary.cost_form).map_err(|error| error.to_string())?;
+    Baseline::from_name(&summary.utility_baseline).map_err(|error| error.to_string())?;
     require(summary.class_rows.len() == predictor.classes.len(), "class_rows must have one number per class")?;
     require(
         predictor.feature_names.as_ref().is_none_or(|names| names.len() == predictor.features),
         "there must be as many feature names as features",
     )?;
     let (support, coefficients) = (&predictor.support, &predictor.coefficients);
-    require(support.len() == coefficients.len(), "there must be as many coefficients as support vectors")?;
+    require(
+        support.len().checked_mul(functions) == Some(coefficients.len()),
+        "there must be as many coefficients as support vectors times functions",
+    )?;
     require(support.is_sorted_by(|a, b| a < b), "the support vectors must ascend")?;
     require(support.last().is_none_or(|&last| (last as usize) < summary.rows), "a support vector is no training row")?;
     require(coefficients.iter().all(|value| value.is_finite()), "every coefficient must be finite")?;
-    require(predictor.intercept.is_finite(), "the intercept must be finite")?;
+    require(predictor.intercepts.len() == functions, "there must be one intercept per function")?;
+    require(predictor.intercepts.iter().all(|b| b.is_finite()), "every intercept must be finite")?;
     match &predictor.function {
         Function::Linear { weights } => {
             require(matches!(predictor.kernel, KernelFunction::Linear), "weights need the linear kernel")?;
-            require(weights.len() == predictor.features, "there must be as many weights as features")?;
+            require(
+                predictor.features.checked_mul(functions) == Some(weights.len()),
+                "there must be as many weights as features times functions",
+            )?;
             require(weights.iter().all(|value| value.is_finite()), "every weight must be finite")
         }
         Function::Kernel { rows } => {

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The format written, and the newest one read.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Writes a model file, atomically.
 ///
@@ -26,9 +26,10 @@ pub const FORMAT_VERSION: u32 = 1;
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
 /// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
-/// #     function: Function::Linear { weights: vec![0.1] }, intercept: 0.2 };
+/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2] };
 /// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
-/// #     penalty: "l2".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
+/// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
+/// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
 /// #     solver_asked: "auto".into(), steps: 0, solver: "newton".into(), rows: 2, class_rows: vec![1, 1], outliers: 0, objective: 1.0,
 /// #     trace: vec![1.0], gap: 0.0, iterations: 1, status: Status::Converged };
 /// # let model = Model { predictor, summary, training: None };

@@ -16,7 +16,7 @@ fn linear(weights: Vec<f64>) -> Model {
             support: vec![0, 3],
             coefficients: vec![-0.1, 0.1],
             function: Function::Linear { weights },
-            intercept: 0.3,
+            intercepts: vec![0.3],
         },
         summary: Summary {
             method: "truncated".to_string(),
@@ -24,6 +24,10 @@ fn linear(weights: Vec<f64>) -> Model {
             loss: "hinge".to_string(),
             truncation: Some(-1.0),
             penalty: "l2".to_string(),
+            utility: None,
+            cost: None,
+            cost_form: "utility".into(),
+            utility_baseline: "keep".into(),
             class_weight: None,
             fit_intercept: true,
             tol: 1e-4,
@@ -47,7 +51,7 @@ fn linear(weights: Vec<f64>) -> Model {
 /// All floating-point numbers of a model, as bits: equality of these and of the rest is equality bit for bit.
 fn bits(model: &Model) -> Vec<u64> {
     let (p, s) = (&model.predictor, &model.summary);
-    let mut all = vec![p.intercept, s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap, s.tol];
+    let mut all = vec![p.intercepts[0], s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap, s.tol];
     all.extend(s.class_weight.iter().flatten());
     all.extend(&s.trace);
     all.extend(&p.coefficients);
@@ -135,7 +139,7 @@ prop_compose! {
         let predictor = &mut model.predictor;
         (predictor.kernel, predictor.function) = (kernel, function);
         (predictor.support, predictor.coefficients) = ((0..support as u32).collect(), coefficients);
-        (predictor.classes, predictor.feature_names, predictor.intercept) = (classes, names, intercept);
+        (predictor.classes, predictor.feature_names, predictor.intercepts) = (classes, names, vec![intercept]);
         let summary = &mut model.summary;
         if predictor.kernel.name() == "precomputed" {
             summary.rows = predictor.features;
@@ -281,8 +285,8 @@ fn foreign_new_and_empty_files_are_told_apart() {
     assert!(message(b"PK\x03\x04").contains("not a model file"));
     assert!(message(b"OUTLAST\0\x01").contains("too early"));
     let mut newer = model_to_bytes(&linear(vec![1.0])).unwrap();
-    newer[8] = 2;
-    assert!(message(&newer).contains("version 2, newer than the 1 known here"));
+    newer[8] = 3;
+    assert!(message(&newer).contains("version 3, newer than the 2 known here"));
 }
 
 #[test]

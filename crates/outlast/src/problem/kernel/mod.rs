@@ -71,6 +71,18 @@ impl Kernel {
     /// The names users can ask for.
     pub const NAMES: &'static [&'static str] = &["linear", "rbf", "poly", "sigmoid", "precomputed"];
 
+    /// The name users see; a caller's own name for a caller's kernel.
+    pub fn name(&self) -> &str {
+        match self {
+            Kernel::Linear => "linear",
+            Kernel::Rbf { .. } => "rbf",
+            Kernel::Poly { .. } => "poly",
+            Kernel::Sigmoid { .. } => "sigmoid",
+            Kernel::Precomputed => "precomputed",
+            Kernel::Custom(custom) => custom.name(),
+        }
+    }
+
     /// The Gaussian kernel of a given width.
     pub fn rbf(gamma: impl Into<Gamma>) -> Kernel {
         Kernel::Rbf { gamma: gamma.into() }

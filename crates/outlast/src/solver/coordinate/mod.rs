@@ -46,6 +46,7 @@ pub const NAME: &str = "linear-dcd";
 ///
 /// let x = Csr::new(2, 1_000_000, vec![0, 1, 2], vec![7, 999_999], vec![1.0, 1.0])?;
 /// let problem = TwoClass {
+///     norm: outlast::problem::Norm::Squared,
 ///     x: &x,
 ///     signs: &[1.0, -1.0],
 ///     caps: &[10.0, 10.0],
@@ -139,7 +140,7 @@ impl<'a> Coordinate<'a> {
             beta,
             weights: vec![0.0; data.cols()],
             decision: vec![0.0; n],
-            intercept: start.map_or(0.0, |start| start.intercept),
+            intercept: start.map_or(0.0, |start| start.intercept()),
             value: f64::NEG_INFINITY,
             gap: f64::INFINITY,
         };
@@ -271,10 +272,10 @@ fn half(weights: &[f64]) -> f64 {
     0.5 * weights.iter().map(|w| w * w).sum::<f64>()
 }
 
-impl Convex for Coordinate<'_> {
+impl Convex<TwoClass<'_>> for Coordinate<'_> {
     type Point = Point;
 
-    fn minimize(&mut self, truncated: &[bool], tolerance: f64, control: &Control) -> Result<Step> {
+    fn minimize(&mut self, truncated: &Vec<bool>, tolerance: f64, control: &Control) -> Result<Step> {
         self.set_boxes(truncated);
         let (beta, intercept) = (std::mem::take(&mut self.point.beta), self.point.intercept);
         self.dual.start(&beta, intercept);
@@ -326,7 +327,7 @@ impl Convex for Coordinate<'_> {
         self.point.decision.iter().map(|f| f + self.point.intercept).collect()
     }
 
-    fn half_norm(&self) -> f64 {
+    fn penalty(&self) -> f64 {
         0.5 * self.point.weights.iter().map(|&w| self.data.leave_weight(w).powi(2)).sum::<f64>()
     }
 
@@ -347,7 +348,7 @@ impl Convex for Coordinate<'_> {
         Answer {
             expansion: self.point.beta.iter().zip(self.caller_caps).map(fit).collect(),
             weights: Some(self.point.weights.iter().map(|&w| self.data.leave_weight(w)).collect()),
-            intercept: self.point.intercept,
+            intercepts: vec![self.point.intercept],
         }
     }
 }
@@ -390,11 +391,16 @@ impl Coordinate<'_> {
     }
 }
 
+/// Solves a problem with many classes.
+pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
+    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::Dense;
-    use crate::problem::Loss;
+    use crate::problem::{Loss, Norm};
 
     #[test]
     fn shrinking_changes_nothing() {
@@ -408,7 +414,15 @@ mod tests {
         {
             let caps = vec![c; n];
             let kernel = KernelFunction::Linear;
-            let problem = TwoClass { x: &x, signs: &signs, caps: &caps, loss, kernel: &kernel, intercept: true };
+            let problem = TwoClass {
+                norm: Norm::Squared,
+                x: &x,
+                signs: &signs,
+                caps: &caps,
+                loss,
+                kernel: &kernel,
+                intercept: true,
+            };
             let options = Options { tolerance: 1e-9, ..Options::default() };
             let on = solve_with(&problem, &options, &Control::default(), true).unwrap();
             let off = solve_with(&problem, &options, &Control::default(), false).unwrap();

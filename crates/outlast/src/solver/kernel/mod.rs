@@ -231,9 +231,10 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         Solution {
             expansion: self.dual.beta.iter().map(|b| b / unit).collect(),
             weights: None,
-            intercept: self.intercept,
+            intercepts: vec![self.intercept],
             decision,
             truncated,
+            majorant: None,
             objective: report.trace[report.trace.len() - 1],
             gap,
             trace: report.trace,
@@ -291,4 +292,9 @@ impl Majorizer for Machine<'_, '_, '_> {
             self.set_boxes();
         }
     }
+}
+
+/// Solves a problem with many classes.
+pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
+    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
 }

@@ -59,6 +59,7 @@ const WARM_ERROR: f64 = 0.2;
 ///
 /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
 /// let problem = TwoClass {
+///     norm: outlast::problem::Norm::Squared,
 ///     x: &x,
 ///     signs: &[-1.0, -1.0, 1.0, 1.0],
 ///     caps: &[10.0; 4],
@@ -68,7 +69,7 @@ const WARM_ERROR: f64 = 0.2;
 /// };
 /// let solution = linear::solve(&problem, &Options { tolerance: 1e-8, ..Options::default() }, &Control::default())?;
 /// // the widest gap between the classes is from 1 to 2: w = 2, b = -3
-/// assert!((solution.weights.unwrap()[0] - 2.0).abs() < 1e-3 && (solution.intercept + 3.0).abs() < 1e-3);
+/// assert!((solution.weights.unwrap()[0] - 2.0).abs() < 1e-3 && (solution.intercept() + 3.0).abs() < 1e-3);
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
@@ -131,7 +132,8 @@ fn trivial(problem: &TwoClass, caps_largest: f64) -> Option<Solution> {
     Some(Solution {
         expansion: vec![0.0; n],
         weights: Some(vec![0.0; problem.x.cols()]),
-        intercept,
+        intercepts: vec![intercept],
+        majorant: None,
         decision: vec![intercept; n],
         truncated: problem.signs.iter().map(|y| problem.loss.truncates(y * intercept)).collect(),
         objective: 0.0,
@@ -191,7 +193,7 @@ fn start(level: &Level, options: &Options) -> Result<Option<Vec<f64>>> {
         return Err(Error::shape("start", format!("{} weights", weights.len()), expected));
     }
     let mut theta: Vec<f64> = weights.iter().map(|w| w / level.unit).collect();
-    theta.push(if level.intercept { start.intercept } else { 0.0 });
+    theta.push(if level.intercept { start.intercept() } else { 0.0 });
     Ok(theta.iter().all(|value| value.is_finite()).then_some(theta))
 }
 
@@ -357,7 +359,8 @@ impl Work<'_> {
         Solution {
             expansion: (0..found.dual.len()).map(beta).collect(),
             weights: Some(weights),
-            intercept,
+            intercepts: vec![intercept],
+            majorant: None,
             decision,
             truncated,
             objective,
@@ -368,6 +371,11 @@ impl Work<'_> {
             solver: NAME,
         }
     }
+}
+
+/// Solves a problem with many classes.
+pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
+    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
 }
 
 #[cfg(test)]

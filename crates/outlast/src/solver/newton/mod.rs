@@ -55,6 +55,7 @@ const STEEPEST: f64 = 1e40;
 ///
 /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
 /// let problem = TwoClass {
+///     norm: outlast::problem::Norm::Squared,
 ///     x: &x,
 ///     signs: &[-1.0, -1.0, 1.0, 1.0],
 ///     caps: &[1.0; 4],
@@ -64,7 +65,7 @@ const STEEPEST: f64 = 1e40;
 /// };
 /// let solution = newton::solve(&problem, &Options::default(), &Control::default())?;
 /// // by symmetry the boundary lies in the middle, at 1.5
-/// assert!((solution.intercept + 1.5 * solution.weights.unwrap()[0]).abs() < 1e-9);
+/// assert!((solution.intercept() + 1.5 * solution.weights.unwrap()[0]).abs() < 1e-9);
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
@@ -104,7 +105,7 @@ pub fn solve_with_gram(problem: &TwoClass, gram: &dyn Gram, options: &Options, c
         caps: problem.caps.to_vec(),
         lowered: false,
         intercept: problem.intercept,
-        b: start.map_or(0.0, |start| start.intercept),
+        b: start.map_or(0.0, |start| start.intercept()),
         max_iterations: options.max_iterations,
     };
     truncation::solve(problem, options, control, &mut solver, NAME)
@@ -123,7 +124,7 @@ fn solve_linear(problem: &TwoClass, options: &Options, control: &Control) -> Res
         lowered: caps.iter().any(|&cap| cap > most),
         caps: caps.iter().map(|cap| cap.min(most)).collect(),
         intercept: problem.intercept,
-        b: start.map_or(0.0, |start| start.intercept),
+        b: start.map_or(0.0, |start| start.intercept()),
         max_iterations: options.max_iterations,
     };
     truncation::solve(problem, options, control, &mut solver, NAME)
@@ -169,10 +170,10 @@ impl<S: Space> Newton<'_, S> {
     }
 }
 
-impl Convex for Newton<'_, Linear<'_>> {
+impl Convex<TwoClass<'_>> for Newton<'_, Linear<'_>> {
     type Point = (Vec<f64>, f64);
 
-    fn minimize(&mut self, truncated: &[bool], tolerance: f64, control: &Control) -> Result<Step> {
+    fn minimize(&mut self, truncated: &Vec<bool>, tolerance: f64, control: &Control) -> Result<Step> {
         self.descend(truncated, tolerance, control)
     }
 
@@ -180,7 +181,7 @@ impl Convex for Newton<'_, Linear<'_>> {
         self.decision_with_intercept()
     }
 
-    fn half_norm(&self) -> f64 {
+    fn penalty(&self) -> f64 {
         let data = self.space.data;
         0.5 * self.space.weights.iter().map(|&w| data.leave_weight(w).powi(2)).sum::<f64>()
     }
@@ -200,15 +201,15 @@ impl Convex for Newton<'_, Linear<'_>> {
         Answer {
             expansion: self.space.expansion.iter().map(|&beta| data.leave(beta)).collect(),
             weights: Some(self.space.weights.iter().map(|&w| data.leave_weight(w)).collect()),
-            intercept: self.b,
+            intercepts: vec![self.b],
         }
     }
 }
 
-impl Convex for Newton<'_, Kernel<'_>> {
+impl Convex<TwoClass<'_>> for Newton<'_, Kernel<'_>> {
     type Point = (Vec<f64>, f64);
 
-    fn minimize(&mut self, truncated: &[bool], tolerance: f64, control: &Control) -> Result<Step> {
+    fn minimize(&mut self, truncated: &Vec<bool>, tolerance: f64, control: &Control) -> Result<Step> {
         self.descend(truncated, tolerance, control)
     }
 
@@ -216,7 +217,7 @@ impl Convex for Newton<'_, Kernel<'_>> {
         self.decision_with_intercept()
     }
 
-    fn half_norm(&self) -> f64 {
+    fn penalty(&self) -> f64 {
         self.space.half_norm()
     }
 
@@ -230,6 +231,6 @@ impl Convex for Newton<'_, Kernel<'_>> {
     }
 
     fn answer(&self) -> Answer {
-        Answer { expansion: self.space.beta.clone(), weights: None, intercept: self.b }
+        Answer { expansion: self.space.beta.clone(), weights: None, intercepts: vec![self.b] }
     }
 }

@@ -17,9 +17,29 @@ const ERROR: f64 = 2e-5;
 /// Bytes that panels of sparse support vectors may take.
 const PANELS: usize = 1 << 30;
 
-/// The expansion at every row of `x`. Which precision is used depends on the expansion alone, so that a row's value does not
+/// The expansions at every row of `x`, rows x functions, from coefficients z-rows x functions. Which precision is used depends on the expansion alone, so that a row's value does not
 /// depend on the rows it is asked for with.
-pub(crate) fn expand(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f64], x: &dyn Design) -> Vec<f64> {
+pub(crate) fn expand(
+    kernel: &KernelFunction,
+    z: &dyn Design,
+    coefficients: &[f64],
+    functions: usize,
+    x: &dyn Design,
+) -> Vec<f64> {
+    if functions == 1 {
+        return expand_one(kernel, z, coefficients, x);
+    }
+    let mut values = vec![0.0; x.rows() * functions];
+    for function in 0..functions {
+        let column: Vec<f64> = coefficients.iter().skip(function).step_by(functions).copied().collect();
+        for (row, value) in expand_one(kernel, z, &column, x).into_iter().enumerate() {
+            values[row * functions + function] = value;
+        }
+    }
+    values
+}
+
+fn expand_one(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f64], x: &dyn Design) -> Vec<f64> {
     let support: Vec<u32> = (0..z.rows() as u32).collect();
     let exact = |rows: &[u32]| {
         let mut sums = vec![0.0; rows.len()];
