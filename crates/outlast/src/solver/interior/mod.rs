@@ -1,5 +1,9 @@
 //! Many classes, smooth losses: an interior point method.
 
+mod cells;
+pub(crate) mod core;
+mod system;
+
 use super::{Options, Solution};
 use crate::control::Control;
 use crate::error::Result;
