@@ -124,7 +124,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         }
         let used = |column: &usize| {
             let entry = |function: usize| (weights[function * d + column], self.rate(*column, function));
-            (0..m).any(|function| entry(function).0 != 0.0) && (0..m).all(|function| entry(function).1 < f64::INFINITY)
+            let possible = |(w, rate): (f64, f64)| w == 0.0 || rate < f64::INFINITY;
+            (0..m).any(|function| entry(function).0 != 0.0) && (0..m).all(|function| possible(entry(function)))
         };
         let used: Vec<usize> = (0..d).filter(used).collect();
         self.enter(&used);
@@ -267,9 +268,10 @@ impl<'a, R: Rows> Engine<'a, R> {
             sum += f64::abs(slack);
             worst = worst.max(worst_ratio(m, |function| (v[function], self.rate(column, function))));
             if column == self.columns.cols() || self.is_free(column) {
-                let middle = if m == 1 { 0.0 } else { v.iter().sum::<f64>() / m as f64 };
-                let zeros = (0..m).filter(|&function| self.rate(column, function) == 0.0);
-                sum += zeros.map(|function| (v[function] - middle).abs()).fold(0.0, f64::max);
+                let zeros =
+                    || (0..m).filter(|&function| self.rate(column, function) == 0.0).map(|function| v[function]);
+                let middle = if m == 1 { 0.0 } else { zeros().sum::<f64>() / zeros().count() as f64 };
+                sum += zeros().map(|v| (v - middle).abs()).fold(0.0, f64::max);
             }
         }
         sum + (1.0 - 1.0 / worst) * primal

@@ -15,7 +15,7 @@
 //! | `model` | the quadratic model with the penalty |
 //! | `gram` | its second derivatives, kept between steps |
 //! | `certificate` | feasible dual points and the gap |
-//! | `rows`, `two` | the losses as the engine sees them |
+//! | `rows`, `two`, `many` | the losses as the engine sees them |
 //! | `columns` | the design by columns, in units near 1 |
 //!
 //! It stops on the relative duality gap. The dual point returned satisfies every constraint to rounding, so that the gap
@@ -25,6 +25,7 @@ mod certificate;
 mod columns;
 mod engine;
 mod gram;
+mod many;
 mod model;
 mod rows;
 mod two;
@@ -34,9 +35,10 @@ use super::truncation::{self, Answer, Convex};
 use super::{Options, Solution};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::problem::{KernelFunction, Norm, TwoClass};
+use crate::problem::{KernelFunction, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
 use engine::Engine;
+use many::Many;
 use rows::Rows;
 use two::Two;
 
@@ -55,9 +57,19 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
     truncation::solve(problem, options, control, &mut solver, NAME)
 }
 
-/// Solves a problem with many classes.
-pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
-    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
+/// Solves a problem with many classes, one term per row.
+pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
+    let rates = rates(problem.norm, problem.kernel, problem.classes * problem.x.cols())?;
+    if problem.terms != Terms::Own {
+        return Err(Error::parameter("solver", NAME, "another one: this one takes each term as a row of its own"));
+    }
+    let unit = unit_of(problem.caps);
+    let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
+    let rows = Many { base: problem.loss.base(), codes: problem.codes, classes: problem.classes, caps: caps.clone() };
+    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+    let mut solver = Solver { engine, caps, limit: options.max_iterations };
+    solver.start(options);
+    truncation::solve(problem, options, control, &mut solver, NAME)
 }
 
 /// The rates of a problem this solver takes.
@@ -131,7 +143,8 @@ impl<R: Rows> Solver<'_, R> {
         let (m, d) = (engine.functions(), engine.columns.cols());
         let mut weights = vec![0.0; m * d];
         let mut intercepts = vec![0.0; m];
-        for (column, entries) in engine.point() {
+        for (column, mut entries) in engine.point() {
+            balance(&mut entries);
             for (function, entry) in entries.into_iter().enumerate() {
                 if column == d {
                     intercepts[function] = entry;
@@ -147,6 +160,16 @@ impl<R: Rows> Solver<'_, R> {
     }
 }
 
+/// Takes the rounding off a sum over functions that is 0.
+fn balance(entries: &mut [f64]) {
+    let sum: f64 = entries.iter().sum();
+    if entries.len() > 1
+        && let Some(largest) = entries.iter_mut().max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    {
+        *largest -= sum;
+    }
+}
+
 /// Rows x functions from functions x rows.
 fn by_row(values: &[f64], functions: usize) -> Vec<f64> {
     let n = values.len() / functions.max(1);
@@ -159,6 +182,37 @@ impl Convex<TwoClass<'_>> for Solver<'_, Two<'_>> {
     fn minimize(&mut self, truncated: &Vec<bool>, tolerance: f64, control: &Control) -> Result<Step> {
         for (row, cap) in self.engine.rows.caps.iter_mut().enumerate() {
             *cap = if truncated[row] { 0.0 } else { self.caps[row] };
+        }
+        self.engine.minimize(tolerance, self.limit, control)
+    }
+
+    fn decision(&self) -> Vec<f64> {
+        self.decision()
+    }
+
+    fn penalty(&self) -> f64 {
+        self.penalty()
+    }
+
+    fn point(&self) -> Saved {
+        self.point()
+    }
+
+    fn go_to(&mut self, point: &Saved) {
+        self.go_to(point);
+    }
+
+    fn answer(&self) -> Answer {
+        self.answer()
+    }
+}
+
+impl Convex<ManyClass<'_>> for Solver<'_, Many<'_>> {
+    type Point = Saved;
+
+    fn minimize(&mut self, bound: &Majorant, tolerance: f64, control: &Control) -> Result<Step> {
+        for (row, cap) in self.engine.rows.caps.iter_mut().enumerate() {
+            *cap = if bound.kept[row] { self.caps[row] } else { 0.0 };
         }
         self.engine.minimize(tolerance, self.limit, control)
     }
