@@ -32,7 +32,7 @@ const MOST_STEPS: usize = 300;
 /// Multiplier steps without a smaller gap after which rounding is taken to be the reason.
 const PATIENCE: usize = 8;
 /// Largest sigma in units of the largest cap.
-const STIFFEST: f64 = 1e7;
+const STIFFEST: f64 = 1e4;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
 /// Damping: first, least, and most, relative to the curvature.
@@ -62,9 +62,19 @@ pub(super) struct Engine<'a, R: Rows> {
 
 /// How a Newton step ended.
 enum Move {
-    Done,
-    /// No decrease that rounding would let through.
+    /// The objective fell.
+    Down,
+    /// A full step whose decrease rounding would hide.
+    Blind,
+    /// There is no step to take.
     Stuck,
+}
+
+/// The point before a blind step, and how inexact it was.
+struct Before {
+    weights: Vec<f64>,
+    decision: Vec<f64>,
+    inexactness: f64,
 }
 
 impl<'a, R: Rows> Engine<'a, R> {
@@ -168,7 +178,8 @@ impl<'a, R: Rows> Engine<'a, R> {
             self.multipliers.fill(0.0);
         }
         self.refresh();
-        let mut sigma = self.first_sigma();
+        let first = self.first_sigma();
+        let mut sigma = first;
         let mut accuracy = LOOSE;
         let (mut waited, mut status) = (0, Status::IterationLimit);
         for round in 0..MOST_ROUNDS {
@@ -201,7 +212,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             }
             self.refresh();
         }
-        self.sigma = Some(sigma / 10.0);
+        self.sigma = Some((sigma / 100.0).max(first));
         self.settle();
         Ok(Step { gap: self.best.relative_gap(), iterations: self.iterations, status })
     }
@@ -231,26 +242,43 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// certificate. Returns the rows there, and whether the working set was still lacking columns.
     fn descend(&mut self, sigma: f64, accuracy: f64, limit: usize, control: &Control) -> Result<(Local, bool)> {
         let mut steps = 0;
+        let mut blind: Option<Before> = None;
         loop {
             control.check()?;
-            let local = self.rows.look(&self.decision, &self.multipliers, sigma);
+            let mut local = self.rows.look(&self.decision, &self.multipliers, sigma);
             let pulled = self.columns.dots(&local.v, self.functions());
-            let primal = local.loss + self.penalty();
-            let stop = steps >= MOST_STEPS || self.iterations >= limit || control.out_of_time();
-            if !stop && self.inexactness(&pulled, primal) > accuracy * primal {
+            let mut primal = local.loss + self.penalty();
+            let mut stop = steps >= MOST_STEPS || self.iterations >= limit || control.out_of_time();
+            let inexactness = self.inexactness(&pulled, primal);
+            if let Some(before) = blind.take()
+                && !(inexactness < 0.5 * before.inexactness)
+            {
+                // rounding is all that is left
+                self.weights = before.weights;
+                self.decision = before.decision;
+                local = self.rows.look(&self.decision, &self.multipliers, sigma);
+                primal = local.loss + self.penalty();
+                stop = true;
+            }
+            if !stop && inexactness > accuracy * primal {
                 steps += 1;
                 self.iterations += 1;
+                let (weights, decision) = (self.weights.clone(), self.decision.clone());
                 match self.newton(&local, &pulled, sigma) {
-                    Move::Done => continue,
-                    Move::Stuck => steps = MOST_STEPS,
+                    Move::Down => continue,
+                    Move::Blind => {
+                        blind = Some(Before { weights, decision, inexactness });
+                        continue;
+                    }
+                    Move::Stuck => stop = true,
                 }
             }
             let violators = self.certify(&local, primal, accuracy);
+            if std::env::var("DBG").is_ok() { eprintln!("    sigma {sigma:.1e} acc {accuracy:.1e} inex {:.2e} steps {steps} p {} P {:.12} D {:.12} viol {} damp {:.1e} window {}", self.inexactness(&pulled, primal)/primal, self.columns.len(), self.best.primal, self.best.dual, violators.len(), self.damping, local.blocks.pairs[0].rows.len()); }
             if violators.is_empty() || stop {
                 return Ok((local, !violators.is_empty()));
             }
             self.enter(&violators);
-            steps = steps.min(MOST_STEPS - 1);
         }
     }
 
@@ -313,12 +341,16 @@ impl<'a, R: Rows> Engine<'a, R> {
             let linear: f64 = -step.iter().zip(pulled).map(|(step, v)| step * v).sum::<f64>();
             let predicted = linear + penalty_at(1.0) - old_penalty;
             let slack = ROUNDING * (old.abs() + old_penalty);
-            if !(predicted < 0.0) || predicted > -0.01 * slack {
+            if !(predicted < 0.0) {
                 return Move::Stuck;
             }
+            let hidden = predicted > -10.0 * slack;
             let mut length = 1.0;
-            let mut accepted = false;
-            for _ in 0..12 {
+            let mut accepted = hidden;
+            if hidden {
+                self.decision.iter_mut().zip(&along).for_each(|(f, by)| *f += by);
+            }
+            for _ in 0..if hidden { 0 } else { 12 } {
                 let decision: Vec<f64> = self.decision.iter().zip(&along).map(|(f, by)| f + length * by).collect();
                 let new = self.rows.value(&decision, &self.multipliers, sigma) + penalty_at(length);
                 if new <= old + ARMIJO * length * predicted + slack {
@@ -345,7 +377,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 length if length < 0.2 => (4.0 * self.damping).min(1.0),
                 _ => self.damping,
             };
-            return Move::Done;
+            return if hidden { Move::Blind } else { Move::Down };
         }
     }
 

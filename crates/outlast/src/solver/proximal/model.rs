@@ -14,7 +14,7 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 
 /// Most rounds of sweeps and a face step.
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 5;
 const SWEEPS: usize = 2;
 /// Share of the whole gain below which a round counts as the last.
 const ENOUGH: f64 = 1e-3;
