@@ -41,7 +41,7 @@ pub mod solver;
 pub use control::{Control, Progress};
 pub use data::{Class, Csr, Dense, Design, Labels, Target};
 pub use error::{Error, Result};
-pub use model::{Baseline, ClassWeight, CostForm, FitRequest, Model, Truncated, Truncation};
+pub use model::{Baseline, ClassWeight, CostForm, FitRequest, Model, Truncated, Truncation, gamma_quartiles};
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
 pub use solver::Status;
 

@@ -67,11 +67,11 @@ impl Baseline {
 
 /// A checked matrix of payoffs, k x k, row-major.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Payoff {
+pub(super) struct Payoff {
     /// The matrix as the user gave it.
-    pub given: Vec<f64>,
+    pub(super) given: Vec<f64>,
     /// Whether the user gave costs.
-    pub is_cost: bool,
+    pub(super) is_cost: bool,
     /// The factors of the loss terms.
     pub(super) factors: Vec<f64>,
     /// Whether the terms are those of the cost form.
@@ -113,14 +113,6 @@ impl Payoff {
             return Err(Error::parameter(name, "a matrix that makes all decisions alike", allowed));
         }
         Ok(Some(Payoff { given, is_cost, factors, direct }))
-    }
-
-    /// Mean of the given matrix over pairs of true and decided class.
-    pub fn average(&self, classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> f64 {
-        let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), (truth, decision)| {
-            (sum + self.given[truth as usize * classes + decision as usize], count + 1.0)
-        });
-        sum / count
     }
 }
 
