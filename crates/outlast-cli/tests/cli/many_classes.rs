@@ -8,7 +8,8 @@ fn three() -> String {
     let mut text = "east,north,noise,more,kind\n9,0,0.1,0.2,\"south, far\"\n".to_string();
     for step in 0..60u32 {
         let (a, b) = (f64::from(step % 7) / 7.0 - 0.5, f64::from(step % 11) / 11.0 - 0.5);
-        let (east, north, kind) = [(3.0, 0.0, "left"), (-1.5, 2.6, "right"), (-1.5, -2.6, "\"south, far\"")][step as usize % 3];
+        let (east, north, kind) =
+            [(3.0, 0.0, "left"), (-1.5, 2.6, "right"), (-1.5, -2.6, "\"south, far\"")][step as usize % 3];
         let (noise, more) = (f64::from(step * 37 % 23) / 23.0, f64::from(step * 29 % 19) / 19.0);
         text += &format!("{},{},{noise},{more},{kind}\n", east + a, north + b);
     }

@@ -275,6 +275,7 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     for matrix in [&summary.utility, &summary.cost] {
         require(matrix.as_ref().is_none_or(is_payoff), "utility and cost must be classes x classes, finite and >= 0")?;
     }
+    require(summary.utility.is_none() || summary.cost.is_none(), "a model has utilities or costs, not both")?;
     CostForm::from_name(&summary.cost_form).map_err(|error| error.to_string())?;
     Baseline::from_name(&summary.utility_baseline).map_err(|error| error.to_string())?;
     require(summary.class_rows.len() == predictor.classes.len(), "class_rows must have one number per class")?;
