@@ -133,12 +133,12 @@ fn payoffs(classes: usize) -> impl Strategy<Value = (Option<Vec<f64>>, Option<Ve
 }
 
 prop_compose! {
-    fn predictors()(features in 1..5usize, support in 0..4usize, classes in 2..6usize)(
-        (kernel, function) in functions(features.max(support), support, if classes == 2 { 1 } else { classes }),
-        coefficients in prop::collection::vec(finite(), support * if classes == 2 { 1 } else { classes }),
-        intercepts in prop::collection::vec(finite(), if classes == 2 { 1 } else { classes }),
+    fn predictors()(features in 1..5usize, support in 0..4usize, k in 2..6usize)(
+        (kernel, function) in functions(features.max(support), support, if k == 2 { 1 } else { k }),
+        coefficients in prop::collection::vec(finite(), support * if k == 2 { 1 } else { k }),
+        intercepts in prop::collection::vec(finite(), if k == 2 { 1 } else { k }),
         names in prop::option::of(prop::collection::vec(any::<String>(), features.max(support))),
-        classes in classes(classes),
+        classes in classes(k),
         (features, support) in Just((features.max(support), support)),
     ) -> Predictor {
         let support = (0..support as u32).collect();
