@@ -201,7 +201,7 @@ def test_a_warm_start_ends_where_a_cold_one_does(kernel):
 NAMES = {
     "text": np.array(["ant", "bee", "cow", "dog"]),
     "far apart": np.array([-7, 0, 3, 10**12]),
-    "fractions": np.array([0.5, 1.5, 2.5, 3.5]),
+    "fractions": np.array([0.5, 2.5, 10.5, 30.5]),
 }
 
 
@@ -213,6 +213,9 @@ def test_labels_of_any_kind(names, tmp_path):
     prediction = model.predict(X)
     assert prediction.dtype == names.dtype
     np.testing.assert_array_equal(prediction, names[model.decision_function(X).argmax(axis=1)])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), prediction)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(outlast.load(tmp_path / "model").decision_function(X), model.decision_function(X))
     assert model.utility_score(X, names[y]) == pytest.approx(
         utilities(4)[y, np.searchsorted(names, prediction)].mean(), rel=EXACT
     )

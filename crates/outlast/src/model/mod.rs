@@ -161,7 +161,7 @@ impl Model {
             return Err(Error::shape("y", format!("{} labels", labels.len()), format!("{}, one per row", x.rows())));
         }
         let known = |class: &Class| {
-            self.classes().binary_search(class).map_err(|_| {
+            self.classes().iter().position(|known| known == class).ok_or_else(|| {
                 let problem = format!("the model does not know class {}", quoted(&class.to_string()));
                 Error::Classes { problem }
             })

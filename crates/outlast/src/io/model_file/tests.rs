@@ -320,7 +320,7 @@ fn functions_classes_and_payoffs_must_agree() {
     refused(&|model| drop(model.predictor.coefficients.pop()), "support vectors times functions");
     refused(&|model| model.predictor.function = Function::Linear { weights: vec![1.0, 2.0] }, "weights as features");
     refused(&|model| model.predictor.classes.truncate(2), "");
-    refused(&|model| model.predictor.classes.swap(0, 1), "sorted");
+    refused(&|model| model.predictor.classes[0] = Class::from("b"), "distinct");
     refused(&|model| model.summary.class_rows = vec![2, 3], "one number per class");
     refused(&|model| model.summary.utility = Some(vec![1.0; 4]), "classes x classes");
     refused(&|model| model.summary.cost = Some(vec![1.0; 9]), "not both");
@@ -380,7 +380,7 @@ fn forged_files_are_refused_with_a_reason() {
         ("\"kernel\":\"linear\"", "\"kernel\":\"magic\"".to_string(), "kernel \"magic\" is unknown"),
         ("\"converged\"", "\"done\"".to_string(), "status"),
         ("\"rows\":5", "\"rows\":3".to_string(), "no training row"),
-        ("[{\"int\":-1},{\"int\":1}]", "[{\"int\":1},{\"int\":-1}]".to_string(), "sorted"),
+        ("[{\"int\":-1},{\"int\":1}]", "[{\"int\":1},{\"int\":1}]".to_string(), "distinct"),
         ("[{\"int\":-1},{\"int\":1}]", "[]".to_string(), "two classes"),
         ("\"method\"", "\"extra\":1,\"method\"".to_string(), "unreadable"),
         ("\"f64\"", "\"u32\"".to_string(), "of type"),
