@@ -17,6 +17,7 @@ START = 600.0
 """Seconds a process may take to import the peer, receive the data and make a small fit."""
 
 MODULES = {"sklearnex SVC": "sklearnex", "rehline": "rehline"}
+"""What has to be installed for a peer, beyond scikit-learn and SciPy."""
 
 
 def missing(name):
@@ -127,4 +128,35 @@ def _tell_rehline(model, X):
     return np.ravel(model.coef_)
 
 
-_PEERS = {"sklearnex SVC": (_fit_svc, _tell_svc), "rehline": (_fit_rehline, _tell_rehline)}
+def _fit_crammer_singer(X, y, max_iter):
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(multi_class="crammer_singer", max_iter=max_iter).fit(X, y)
+
+
+def _tell_linear(model, X):
+    return model.coef_, model.intercept_
+
+
+def _fit_highs(X, y):
+    """min sum |w| + sum [1 - y (Xw + b)]_+ as a linear program in (w+, w-, b, slack)."""
+    from scipy.optimize import linprog
+
+    n, d = X.shape
+    sign = (2.0 * y - 1.0)[:, None]
+    rows = sparse.csr_matrix(np.hstack([sign * X, -sign * X, sign, np.eye(n)]))
+    cost = np.concatenate([np.ones(2 * d), [0.0], np.ones(n)])
+    bounds = [(0, None)] * (2 * d) + [(None, None)] + [(0, None)] * n
+    return linprog(cost, A_ub=-rows, b_ub=-np.ones(n), bounds=bounds, method="highs")
+
+
+def _tell_value(answer, X):
+    return float(answer.fun)
+
+
+_PEERS = {
+    "sklearnex SVC": (_fit_svc, _tell_svc),
+    "rehline": (_fit_rehline, _tell_rehline),
+    "LinearSVC crammer_singer": (_fit_crammer_singer, _tell_linear),
+    "HiGHS LP": (_fit_highs, _tell_value),
+}

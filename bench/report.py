@@ -17,7 +17,8 @@ class Result:
     name: str
     peer: str
     ours: float
-    theirs: float
+    theirs: float | None
+    """None where there is no one to compare with."""
     must: float | None = None
     want: float | None = None
     value: float | None = None
@@ -58,6 +59,8 @@ def _power(value):
 
 
 def _time(value):
+    if value is None:
+        return ""
     return f"{value:.4f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
@@ -68,7 +71,7 @@ def table(results):
     for row in results:
         lines.append((
             row.name, row.peer, _time(row.ours), "> " * row.stopped + _time(row.theirs), row.unit,
-            "< " * row.stopped + f"{row.ratio:.3f}", _number(row.must), _number(row.want), row.verdict,
+            "< " * row.stopped + _number(row.theirs and row.ratio), _number(row.must), _number(row.want), row.verdict,
             _number(row.value, 6), _power(row.gap), _power(row.peer_gap), row.note,
         ))
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -89,7 +92,7 @@ def growth(results):
         sizes = sorted((row for row in results if row.series == series), key=lambda row: row.size)
         for small, large in zip(sizes, sizes[1:]):
             line = f"  {series}: n {small.size} -> {large.size}: ours x {large.ours / small.ours:.2f}"
-            if not (small.stopped or large.stopped):
+            if small.theirs and large.theirs and not (small.stopped or large.stopped):
                 line += f", {large.peer} x {large.theirs / small.theirs:.2f}"
             lines.append(line)
     return "\n".join(["", "growth of the time with n:", *lines]) if lines else ""

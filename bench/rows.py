@@ -72,11 +72,12 @@ def best_of(repeats, *tasks):
     return times, answers
 
 
-def _against(peer, repeats, *ours):
-    """Times of our tasks and the peer's, our answers, the peer's answer; None for what a stopped peer did not give."""
+def against(peer, repeats, *ours, ask=True):
+    """Times of our tasks and the peer's, our answers, the peer's answer; None for what a stopped peer did not give or, with
+    `ask` false, was not asked for."""
     tasks = [lambda task=task: timed(task) for task in ours]
     times, answers = best_of(repeats, *tasks, lambda: (peer.time(), None))
-    return times[:-1], times[-1], answers[:-1], peer.answer()
+    return times[:-1], times[-1], answers[:-1], peer.answer() if ask else None
 
 
 def _kernel_job(name, data, C, repeats, limit, must, want, series="", size=0, absent=None):
@@ -86,12 +87,12 @@ def _kernel_job(name, data, C, repeats, limit, must, want, series="", size=0, ab
         plain_rows = _faster_form(X)
         peer = Peer(INTEL, plain_rows, y, limit, C=C)
         try:
-            (ours,), theirs, (model,), found = _against(
+            (ours,), theirs, (model,), found = against(
                 peer, repeats, lambda: outlast.TruncatedSVC(C, cache_size=CACHE).fit(X, y)
             )
         finally:
             peer.close()
-        note, value, peer_gap = _told(model), None, None
+        note, value, peer_gap = told(model), None, None
         if found is not None:
             truncated, primal, dual = _values(found, y, C)
             # the peer knows nothing of truncation, so above 1 would be a failure
@@ -103,7 +104,7 @@ def _kernel_job(name, data, C, repeats, limit, must, want, series="", size=0, ab
     return Job(name, run, absent or missing(INTEL))
 
 
-def _told(model):
+def told(model):
     return f"{model.n_iter_} steps, {model.solver_}, {model.status_}"
 
 
@@ -130,7 +131,7 @@ def _linear_job(name, data, repeats, limit, series="", size=0, absent=None):
         # rehline has no intercept of its own; its constant column is penalised, which our objective is not
         peer = Peer(REHLINE, np.c_[X, np.ones(len(y))], y, limit)
         try:
-            (robust, plain), theirs, (truncated, hinge), found = _against(
+            (robust, plain), theirs, (truncated, hinge), found = against(
                 peer,
                 repeats,
                 lambda: outlast.TruncatedSVC(kernel="linear").fit(X, y),
@@ -145,7 +146,7 @@ def _linear_job(name, data, repeats, limit, series="", size=0, absent=None):
             values = (truncated.objective_ / peer_truncated, hinge.objective_ / peer_hinge)
         aside = "" if theirs is None or peer.converged else "; rehline did not converge"
         return [
-            Result(f"{name} {kind}", REHLINE, ours, theirs or limit, must, want, value, model.gap_, note=_told(model) + aside,
+            Result(f"{name} {kind}", REHLINE, ours, theirs or limit, must, want, value, model.gap_, note=told(model) + aside,
                    series=f"{series} {kind}" if series else "", size=size, stopped=theirs is None,
                    converged=model.status_ == "converged")
             for kind, ours, must, want, value, model in (

@@ -16,10 +16,13 @@ Real data, in the folder of --data, each left out if it is not there:
     ijcnn1.libsvm.gz       LIBSVM text, labels -1 and 1
     a9a_train.libsvm.gz    LIBSVM text, labels -1 and 1
     mnist_train.csv.gz     a header, 784 pixels from 0 to 255, then the digit; the first 10,000 rows, odd against even
-    covtype.csv.gz         a header, 54 columns, then the cover type; type 2 against the rest
+    covtype.csv.gz         a header, 54 columns, then the cover type; type 2 against the rest, and all seven types
+    pendigits_train.csv    a header, 16 columns, then the digit
+    letter.csv             a header, 16 columns, then the letter's number
 """
 
 import argparse
+import itertools
 import json
 import sys
 import warnings
@@ -28,6 +31,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import many  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 
@@ -44,7 +48,8 @@ def main():
     warnings.filterwarnings("ignore", category=FutureWarning)
 
     results = []
-    for job in rows.jobs(arguments.data, arguments.quick, arguments.limit):
+    asked = (arguments.data, arguments.quick, arguments.limit)
+    for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked)):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:

@@ -11,6 +11,8 @@ FILES = {
     "a9a": "a9a_train.libsvm.gz",
     "mnist": "mnist_train.csv.gz",
     "covtype": "covtype.csv.gz",
+    "pendigits": "pendigits_train.csv",
+    "letter": "letter.csv",
 }
 
 
@@ -18,6 +20,22 @@ FILES = {
 def synthetic(rows, columns):
     """make_classification with a tenth of the labels drawn anew."""
     return make_classification(rows, columns, flip_y=0.1, random_state=0)
+
+
+@lru_cache(maxsize=1)
+def classes(rows, columns, count):
+    """make_classification with that many classes and a tenth of the labels drawn anew."""
+    return make_classification(rows, columns, n_informative=10, n_classes=count, flip_y=0.1, random_state=0)
+
+
+def sparse_truth(rows, columns, count):
+    """Gaussian columns of which ten decide, in one linear rule per class, and a tenth of the labels drawn anew."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, columns))
+    y = (X[:, :10] @ rng.standard_normal((10, count))).argmax(axis=1)
+    flip = rng.random(rows) < 0.1
+    y[flip] = rng.integers(0, count, flip.sum())
+    return X, y
 
 
 def missing(name, folder):
@@ -41,7 +59,19 @@ def real(name, folder):
     X, label = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(int)
     if name == "mnist":
         return X / 255.0, label % 2
+    return _standardized(X), (label == 2).astype(int)
+
+
+def classes_of(name, folder):
+    """Standardised X and all classes of a real data set."""
+    import pandas
+
+    table = pandas.read_csv(str(Path(folder) / FILES[name]), dtype=np.float64).to_numpy()
+    return _standardized(np.ascontiguousarray(table[:, :-1])), table[:, -1].astype(int)
+
+
+def _standardized(X):
     spread = X.std(axis=0)
     X -= X.mean(axis=0)
     X /= np.where(spread > 0, spread, 1.0)
-    return X, (label == 2).astype(int)
+    return X

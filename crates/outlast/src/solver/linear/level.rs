@@ -21,6 +21,43 @@ const SMALLEST_PIECE: usize = 512;
 /// Rows of a tile of weighted rows, collected before they enter a Gram matrix.
 const TILE: usize = 64;
 
+/// Visits all rows of a design in blocks, on all threads: `visit` is given the number of the first row, the raw features and the
+/// block's part of `state`, which has `width` elements per row. Each of at most `pieces` pieces has its own accumulator; they are merged
+/// in order of rows.
+pub(super) fn sweep_rows<S: Send, A: Send>(
+    x: &dyn Design,
+    pieces: usize,
+    width: usize,
+    state: &mut [S],
+    new: impl Fn() -> A + Sync,
+    visit: impl Fn(usize, &[f64], &mut [S], &mut A) + Sync,
+    mut merge: impl FnMut(&mut A, A),
+) -> A {
+    let n = state.len() / width;
+    let step = (BLOCK_VALUES / x.cols().max(1)).clamp(16, 512);
+    let piece = n.div_ceil(pieces).max(SMALLEST_PIECE).next_multiple_of(8);
+    let work = |number: usize, state: &mut [S]| {
+        let start = number * piece;
+        let mut scratch = Vec::new();
+        let mut accumulator = new();
+        for (k, state) in state.chunks_mut(step * width).enumerate() {
+            let first = start + k * step;
+            let x = x.block(first..first + state.len() / width, &mut scratch);
+            visit(first, x, state, &mut accumulator);
+        }
+        accumulator
+    };
+    let parts: Vec<A> = if n <= piece {
+        vec![work(0, state)]
+    } else {
+        state.par_chunks_mut(piece * width).enumerate().map(|(number, state)| work(number, state)).collect()
+    };
+    let mut parts = parts.into_iter();
+    let mut total = parts.next().unwrap_or_else(&new);
+    parts.for_each(|part| merge(&mut total, part));
+    total
+}
+
 /// A convex problem over some rows.
 #[derive(Clone)]
 pub(super) struct Level<'a> {
@@ -126,34 +163,21 @@ impl<'a> Level<'a> {
         state: &mut [S],
         new: impl Fn() -> A + Sync,
         visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
-        mut merge: impl FnMut(&mut A, A),
+        merge: impl FnMut(&mut A, A),
     ) -> A {
-        let n = self.rows();
-        let d = self.x.cols();
-        let step = (BLOCK_VALUES / d.max(1)).clamp(16, 512);
-        let piece = n.div_ceil(PIECES).max(SMALLEST_PIECE).next_multiple_of(8);
-        let work = |number: usize, state: &mut [S]| {
-            let start = number * piece;
-            let mut scratch = Vec::new();
-            let mut accumulator = new();
-            for (k, state) in state.chunks_mut(step).enumerate() {
-                let first = start + k * step;
+        sweep_rows(
+            self.x,
+            PIECES,
+            1,
+            state,
+            new,
+            |first, x, state, accumulator| {
                 let range = first..first + state.len();
-                let x = self.x.block(range.clone(), &mut scratch);
                 let block = Block { first, x, signs: &self.signs[range.clone()], caps: &self.caps[range] };
-                visit(&block, state, &mut accumulator);
-            }
-            accumulator
-        };
-        let parts: Vec<A> = if n <= piece {
-            vec![work(0, state)]
-        } else {
-            state.par_chunks_mut(piece).enumerate().map(|(number, state)| work(number, state)).collect()
-        };
-        let mut parts = parts.into_iter();
-        let mut total = parts.next().unwrap_or_else(&new);
-        parts.for_each(|part| merge(&mut total, part));
-        total
+                visit(&block, state, accumulator);
+            },
+            merge,
+        )
     }
 
     /// z_i of every row.
@@ -219,6 +243,8 @@ impl Copied {
 pub(super) struct GramSum {
     isa: Isa,
     stride: usize,
+    /// Values of a full tile.
+    full: usize,
     tile: Vec<f64>,
     pub matrix: Vec<f64>,
     /// Rows entered.
@@ -227,9 +253,13 @@ pub(super) struct GramSum {
 
 impl GramSum {
     pub fn new(level: &Level) -> GramSum {
-        let stride = level.stride();
-        let tile = Vec::with_capacity(TILE * stride);
-        GramSum { isa: level.isa, stride, tile, matrix: vec![0.0; stride * stride], count: 0 }
+        GramSum::with_tile(level.isa, level.stride(), TILE)
+    }
+
+    /// A matrix of `stride` columns from tiles of `rows` rows.
+    pub fn with_tile(isa: Isa, stride: usize, rows: usize) -> GramSum {
+        let full = rows * stride;
+        GramSum { isa, stride, full, tile: Vec::with_capacity(full), matrix: vec![0.0; stride * stride], count: 0 }
     }
 
     /// G += weight (x, 1)(x, 1)', weight >= 0.
@@ -242,7 +272,7 @@ impl GramSum {
         self.tile.push(root);
         self.tile.resize(start + self.stride, 0.0);
         self.count += 1;
-        if self.tile.len() == TILE * self.stride {
+        if self.tile.len() == self.full {
             self.flush();
         }
     }

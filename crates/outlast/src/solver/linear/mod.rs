@@ -26,6 +26,7 @@ mod band;
 mod certificate;
 mod interior;
 mod level;
+mod many;
 mod pilot;
 mod smooth;
 mod truncated;
@@ -36,10 +37,13 @@ use self::interior::Pair;
 use self::level::{Block, Level, add};
 use super::{Options, Solution, Status};
 use crate::control::{Control, Progress};
+use crate::data::Design;
 use crate::error::{Error, Result};
 use crate::linalg::{Isa, dot};
 use crate::problem::{KernelFunction, TwoClass};
 use rayon::prelude::*;
+
+pub use self::many::solve_many;
 
 /// The solver's name.
 pub const NAME: &str = "linear-band";
@@ -78,7 +82,7 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
     if let Some(solution) = trivial(problem, caps_largest) {
         return Ok(solution);
     }
-    let unit = unit(problem);
+    let unit = unit(problem.x);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / caps_largest).collect();
     let level = Level {
         x: problem.x,
@@ -146,14 +150,14 @@ fn trivial(problem: &TwoClass, caps_largest: f64) -> Option<Solution> {
 }
 
 /// The power of two that brings the largest feature to between 1/2 and 1.
-fn unit(problem: &TwoClass) -> f64 {
+fn unit(x: &dyn Design) -> f64 {
     const PIECE: usize = 256;
-    let (n, d) = (problem.x.rows(), problem.x.cols());
+    let (n, d) = (x.rows(), x.cols());
     let piece = (PIECE * 64 / d.max(1)).clamp(1, 4096);
     let largest = (0..n.div_ceil(piece))
         .into_par_iter()
         .map_init(Vec::new, |scratch, number| {
-            let block = problem.x.block(number * piece..((number + 1) * piece).min(n), scratch);
+            let block = x.block(number * piece..((number + 1) * piece).min(n), scratch);
             let mut lanes = [0.0f64; 8];
             for values in block.chunks(8) {
                 for (lane, value) in lanes.iter_mut().zip(values) {
@@ -371,11 +375,6 @@ impl Work<'_> {
             solver: NAME,
         }
     }
-}
-
-/// Solves a problem with many classes.
-pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
-    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
 }
 
 #[cfg(test)]

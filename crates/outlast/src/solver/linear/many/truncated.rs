@@ -1,0 +1,407 @@
+//! The truncated loss with k classes: min([z]_+, tau), tau = 1 - s, by majorise-minimise.
+//!
+//! A term with z > tau at the current theta is bounded by its constant and drops out; what is left is the convex problem of
+//! [`band`]. One step solves it on all rows, and a step moves theta by little; so, as with two classes:
+//!
+//! 1. Start at the plain optimum; P there is what the answer never exceeds.
+//! 2. Newton's method on the smoothed truncated loss, delta falling: covers in a few passes what would be dozens of steps.
+//! 3. Majorise-minimise steps on the rows near any kink, all others being affine or constant; verified on all rows.
+//! 4. The same loop on all rows, which certifies the result. Small problems also take the path from 1 straight to 4 and
+//!    keep the better end.
+//!
+//! Terms of the cost form are differences of convex functions even untruncated; their bound comes from the problem itself, and
+//! they skip 3.
+
+use super::band::{self, Context, Guess, Place, Row};
+use super::dual::Dual;
+use super::interior::Pair;
+use super::level::Level;
+use super::smooth::{self, Smoothing, Stop};
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::Majorant;
+use crate::solver::Status;
+use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
+
+/// Up to this many rows both paths are taken.
+const SMALL: usize = 5000;
+/// Relative gap of every majorise-minimise step: it must go down even when close to the end.
+const TIGHT: f64 = 1e-7;
+/// Gap of the plain optimum that starts a large problem.
+const LOOSE: f64 = 1e-3;
+/// Relative gap of the solves that only confirm a truncation set.
+const SETTLED: f64 = 1e-9;
+/// Rows of the sample on which the descent begins, in units of [`band::few`].
+const SAMPLE: usize = 10;
+/// Most rounds of smoothed descent for one width.
+const DESCENTS: usize = 12;
+/// Rounds of bands around the kinks.
+const ROUNDS: usize = 6;
+
+/// Bounds of the cost form: kept terms, and the linear part that stands for the concave parts of the terms.
+pub(super) trait Bases {
+    /// The bound that touches at theta.
+    fn bound(&self, theta: &[f64], dual: Option<&Dual>) -> Majorant;
+    /// In how many terms two bounds differ.
+    fn changes(&self, from: &Majorant, to: &Majorant) -> usize;
+    /// Which terms a bound keeps.
+    fn kept(&self, bound: &Majorant) -> Vec<bool>;
+    /// G of a bound.
+    fn linear(&self, bound: &Majorant) -> Vec<f64>;
+}
+
+/// The end of the path.
+pub(super) struct End {
+    /// Solution of the convex problem of the terms kept.
+    pub pair: Pair,
+    pub kept: Vec<bool>,
+    /// The bound, in the cost form.
+    pub bound: Option<Majorant>,
+    pub trace: Vec<f64>,
+    pub status: Status,
+}
+
+/// What the steps are told.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'a> {
+    pub ceiling: f64,
+    pub tolerance: f64,
+    pub max_steps: usize,
+    pub bases: Option<&'a dyn Bases>,
+}
+
+/// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
+pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
+    if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
+}
+
+/// Minimises the truncated objective from the plain optimum.
+pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<End> {
+    let start = Trimmed::new(level, plan, &plain.theta, context);
+    let bound = start.value();
+    let small = level.rows() <= SMALL;
+    if plan.ceiling == f64::INFINITY {
+        return steps(start, plain, plan, context.control);
+    }
+    let candidate = smoothed(level, plain, plan, context)?;
+    let mut end = steps(Trimmed::new(level, plan, &candidate, context), plain, plan, context.control)?;
+    if small || !(end.trace[end.trace.len() - 1] <= bound) {
+        let direct = steps(start, plain, plan, context.control)?;
+        if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {
+            end = direct;
+        }
+    }
+    if bound > end.trace[0] {
+        end.trace.insert(0, bound);
+    }
+    Ok(end)
+}
+
+/// Most of the way: descent on the smoothed loss, first over a sample, then steps near the kinks. Never above the start.
+fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    let bound = Trimmed::new(level, plan, &plain.theta, context).value();
+    let widest = 0.5f64.min(plan.ceiling);
+    let mut candidate = plain.theta.clone();
+    let mut width = widest;
+    if let Some(copied) = band::sample(level, SAMPLE * band::few(level), context) {
+        // most of the way on a sample, if that leads down
+        let small = copied.level(level, level.linear.clone(), level.constant);
+        let theta = descend(&small, &candidate, widest, plan, context)?;
+        if Trimmed::new(level, plan, &theta, context).value() < bound {
+            candidate = theta;
+            width = 3.0 * final_width(&small);
+        }
+    }
+    candidate = descend(level, &candidate, width.min(widest), plan, context)?;
+    if !(Trimmed::new(level, plan, &candidate, context).value() <= bound) {
+        candidate = plain.theta.clone();
+    }
+    if plan.bases.is_some() {
+        return Ok(candidate);
+    }
+    near_kinks(level, candidate, plan, context)
+}
+
+/// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows
+/// matter only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
+fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    let mut current = Trimmed::new(level, plan, from, context);
+    let last = final_width(level);
+    let mut width = widest.max(last);
+    let mut moved = f64::INFINITY;
+    let mut whole = false;
+    loop {
+        for _ in 0..DESCENTS {
+            // far enough for several steps like the last, at most half of what z itself measures
+            let reach = (4.0 * moved).min(1.0f64.max(0.5 * spread(&current.rows))).max(0.5);
+            let inside = |row: &Row| row.slack > -reach && row.slack < plan.ceiling + reach;
+            let near: Vec<u32> = (0..level.rows() as u32).filter(|&at| inside(&current.rows[at as usize])).collect();
+            let mut theta = current.theta.clone();
+            let mut f = Vec::new();
+            let smoothing = Smoothing { width, ceiling: plan.ceiling };
+            let stop = Stop { still: 0.05 * width, most: 5, trust: 0.5 * reach };
+            let outcome = if !whole && 2 * near.len() < level.rows() {
+                let copied = level.copy(&near);
+                let part = copied.level(level, level.linear.clone(), level.constant);
+                smooth::newton(&part, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?
+            } else {
+                smooth::newton(level, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?
+            };
+            let next = Trimmed::new(level, plan, &theta, context);
+            moved = outcome.moved;
+            let settled = moved <= 0.1 * width || outcome.steps < stop.most;
+            let gained = current.value() - next.value();
+            if gained > 0.0 {
+                current = next;
+                whole = false;
+            } else if !std::mem::replace(&mut whole, true) {
+                // rows left out came back: once more with all of them
+                continue;
+            }
+            if settled || !(gained > 1e-6 * current.value()) {
+                break;
+            }
+            if context.control.out_of_time() {
+                return Ok(current.theta);
+            }
+        }
+        if width <= last {
+            return Ok(current.theta);
+        }
+        width = (0.3 * width).max(last);
+    }
+}
+
+/// Root mean square of z.
+fn spread(rows: &[Row]) -> f64 {
+    (rows.iter().map(|row| row.slack * row.slack).sum::<f64>() / rows.len().max(1) as f64).sqrt()
+}
+
+/// Smoothing at which the sampling error of the scores is reached.
+fn final_width(level: &Level) -> f64 {
+    let order = level.order() * (level.classes - 1);
+    (3.0 * (order as f64 / level.rows() as f64).sqrt()).clamp(0.01, 0.3)
+}
+
+/// Majorise-minimise steps on the rows near the kinks, accepted when the objective over all rows falls.
+fn near_kinks(level: &Level, theta: Vec<f64>, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+    if level.rows() <= 2 * band::few(level) {
+        return Ok(theta);
+    }
+    let mut f = vec![0.0; level.rows() * level.classes];
+    let smoothing = Smoothing { width: final_width(level), ceiling: plan.ceiling };
+    let leverage = smooth::evaluate(level, &theta, smoothing, &mut f).leverage(level, &f);
+    drop(f);
+    let mut half_width = 1.5 * final_width(level);
+    let mut current = Trimmed::new(level, plan, &theta, context);
+    for _ in 0..ROUNDS {
+        context.control.check()?;
+        let enough = (2 * band::few(level)).min(level.rows() / 4);
+        let chosen = band::select(level, &mut current.rows, half_width, plan.ceiling, enough, &leverage);
+        if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
+            break;
+        }
+        let copied = level.copy(&chosen.band);
+        let inner = copied.level(level, chosen.linear, chosen.constant);
+        let mut method = Trimmed::new(&inner, plan, &current.theta, context);
+        let tight = plan.tolerance.min(TIGHT);
+        let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps.min(60) };
+        let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
+        majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
+        let mut next = Trimmed::new(level, plan, &method.theta, context);
+        let mut changed = 0;
+        for (at, row) in next.rows.iter_mut().enumerate() {
+            let before = current.rows[at];
+            row.place = before.place;
+            let moved = match before.place {
+                Place::Affine => row.slack > plan.ceiling || row.label != before.label,
+                Place::Truncated => !(row.slack > plan.ceiling),
+                _ => false,
+            };
+            if moved && level.caps[at] > 0.0 {
+                changed += 1;
+                row.place = Place::Forced;
+                current.rows[at].place = Place::Forced;
+            }
+        }
+        if next.value() < current.value() {
+            current = next;
+        } else if changed > chosen.band.len() {
+            half_width *= 2.0;
+        }
+        if changed == 0 {
+            break;
+        }
+    }
+    Ok(current.theta)
+}
+
+/// The majorise-minimise loop on all rows.
+fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Result<End> {
+    let tight = plan.tolerance.min(TIGHT);
+    let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps };
+    let begin = Step { gap: plain.relative_gap(), iterations: 0, status: Status::Converged };
+    let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
+    let status = settle(&mut method, status, control)?;
+    method.majorize();
+    let pair = Pair { theta: method.theta, dual: method.dual, objective: f64::NAN, gap: f64::NAN, iterations };
+    Ok(End { pair, kept: method.kept.iter().map(|cap| *cap > 0.0).collect(), bound: method.bound, trace, status })
+}
+
+/// The loop also ends when a step no longer lowers P by more than rounding, with multipliers of an earlier majoriser. Solves with the
+/// iterate's own bound until that is the bound of the answer too, as long as P does not rise by more than their gap.
+fn settle(method: &mut Trimmed, status: Status, control: &Control) -> Result<Status> {
+    if matches!(status, Status::TimeLimit | Status::IterationLimit) {
+        return Ok(status);
+    }
+    let before = method.value();
+    for _ in 0..ROUNDS {
+        method.save();
+        if method.majorize() == 0 && method.solved {
+            break;
+        }
+        let step = method.minimize(SETTLED, control)?;
+        // P of the new iterate exceeds that of the old by no more than the gap
+        if !(method.value() <= before * (1.0 + 2.0 * step.gap.max(SETTLED))) {
+            method.restore();
+            break;
+        }
+        if step.status == Status::TimeLimit {
+            return Ok(step.status);
+        }
+    }
+    Ok(status)
+}
+
+/// The truncated objective of a level and its majoriser.
+struct Trimmed<'a> {
+    level: &'a Level<'a>,
+    context: &'a Context<'a>,
+    plan: Plan<'a>,
+    theta: Vec<f64>,
+    rows: Vec<Row>,
+    dual: Dual,
+    /// caps with truncated rows at 0
+    kept: Vec<f64>,
+    bound: Option<Majorant>,
+    /// expected movement of the scores in the next step
+    error: f64,
+    /// whether `dual` solves the current majoriser
+    solved: bool,
+    saved: Option<Saved>,
+}
+
+struct Saved {
+    theta: Vec<f64>,
+    rows: Vec<Row>,
+    dual: Dual,
+    kept: Vec<f64>,
+    bound: Option<Majorant>,
+    solved: bool,
+}
+
+impl<'a> Trimmed<'a> {
+    fn new(level: &'a Level<'a>, plan: Plan<'a>, theta: &[f64], context: &'a Context<'a>) -> Self {
+        let mut rows = vec![Row::unknown(); level.rows()];
+        band::glance(level, theta, &mut rows);
+        Trimmed {
+            level,
+            context,
+            plan,
+            theta: theta.to_vec(),
+            rows,
+            dual: Dual::from_labels(level.codes.to_vec(), level.classes),
+            kept: level.caps.to_vec(),
+            bound: None,
+            error: 0.05,
+            solved: false,
+            saved: None,
+        }
+    }
+
+    fn value(&self) -> f64 {
+        let ceiling = self.plan.ceiling;
+        let rows = self.level.caps.iter().zip(&self.rows).filter(|(cap, _)| **cap > 0.0);
+        let loss: f64 = rows.map(|(cap, row)| cap * row.slack.clamp(0.0, ceiling)).sum();
+        self.level.affine_part(&self.theta) + loss
+    }
+
+    /// Takes a term in or out. Multipliers of a term that returns are those of its label at the current point.
+    fn keep(&mut self, kept: impl Fn(usize) -> bool) -> usize {
+        let mut changed = 0;
+        for at in 0..self.rows.len() {
+            let cap = if kept(at) { self.level.caps[at] } else { 0.0 };
+            if cap != self.kept[at] {
+                changed += 1;
+                self.kept[at] = cap;
+            }
+        }
+        changed
+    }
+}
+
+impl Majorizer for Trimmed<'_> {
+    fn objective(&mut self) -> f64 {
+        self.value()
+    }
+
+    fn majorize(&mut self) -> usize {
+        let changed = if let Some(bases) = self.plan.bases {
+            let bound = bases.bound(&self.theta, self.solved.then_some(&self.dual));
+            let changed = self.bound.as_ref().map_or(usize::MAX, |before| bases.changes(before, &bound));
+            let kept = bases.kept(&bound);
+            self.keep(|at| kept[at]);
+            self.bound = Some(bound);
+            changed
+        } else {
+            let ceiling = self.plan.ceiling;
+            let slacks: Vec<bool> = self.rows.iter().map(|row| !(row.slack > ceiling)).collect();
+            self.keep(|at| slacks[at])
+        };
+        self.solved &= changed == 0;
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        let mut level = Level { caps: &self.kept, ..self.level.clone() };
+        if let (Some(bases), Some(bound)) = (self.plan.bases, &self.bound) {
+            level.linear = bases.linear(bound);
+        }
+        let guess = Guess { theta: &self.theta, error: self.error, smooth: false };
+        let pair = band::solve(&level, guess, tolerance, self.context)?;
+        self.theta.copy_from_slice(&pair.theta);
+        let before: Vec<f64> = self.rows.iter().map(|row| row.slack).collect();
+        band::glance(self.level, &self.theta, &mut self.rows);
+        let squares: f64 = before.iter().zip(&self.rows).map(|(a, row)| (a - row.slack) * (a - row.slack)).sum();
+        self.error = (2.0 * (squares / before.len().max(1) as f64).sqrt()).clamp(1e-4, 1.0);
+        let gap = pair.relative_gap();
+        self.dual = pair.dual;
+        self.solved = true;
+        let status = if control.out_of_time() {
+            Status::TimeLimit
+        } else if gap <= tolerance {
+            Status::Converged
+        } else {
+            Status::Inaccurate
+        };
+        Ok(Step { gap, iterations: pair.iterations, status })
+    }
+
+    fn save(&mut self) {
+        self.saved = Some(Saved {
+            theta: self.theta.clone(),
+            rows: self.rows.clone(),
+            dual: self.dual.clone(),
+            kept: self.kept.clone(),
+            bound: self.bound.clone(),
+            solved: self.solved,
+        });
+    }
+
+    fn restore(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            (self.theta, self.rows, self.dual) = (saved.theta, saved.rows, saved.dual);
+            (self.kept, self.bound, self.solved) = (saved.kept, saved.bound, saved.solved);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Lower bounds of the optimum that hold to rounding.
+//!
+//! The dual of min sum_i loss_i(f_i) + sum rate |w| is to maximise the rows' dual value of V subject to
+//!
+//! ```text
+//! |x_c'V| <= rate_c                      one function
+//! |x_c'V_j - mu| <= rate_cj, all j       several, for some mu per column c: x_c'V_j - x_c'V_l <= rate_cj + rate_cl, all pairs
+//! ```
+//!
+//! Bounds of 0 (the intercept's, and those of columns that cost nothing) are equations. They are met first: V + M t, M the room
+//! the rows have, with t from the normal equations of the equations, a few times over. Then V is scaled by the largest
+//! factor <= 1 that meets the other bounds; V = 0 being feasible for every row, so is what lies between.
+
+use super::engine::Engine;
+use super::gram::Gram;
+use super::rows::Rows;
+use crate::linalg::Factor;
+
+/// Largest error of an equation, relative to the sum of the sizes of its terms.
+const BALANCED: f64 = 1e-14;
+const REFINEMENTS: usize = 4;
+
+/// The best point and the best bound seen for one convex problem.
+#[derive(Debug, Clone)]
+pub(super) struct Best {
+    pub(super) primal: f64,
+    pub(super) dual: f64,
+    /// Columns and their coefficients.
+    pub(super) point: Option<Vec<(usize, Vec<f64>)>>,
+    /// V of the bound, function-major.
+    pub(super) v: Vec<f64>,
+    /// The gap when progress was last asked for.
+    last: f64,
+}
+
+impl Default for Best {
+    fn default() -> Self {
+        Best { primal: f64::INFINITY, dual: f64::NEG_INFINITY, point: None, v: Vec::new(), last: f64::INFINITY }
+    }
+}
+
+impl Best {
+    pub(super) fn relative_gap(&self) -> f64 {
+        let gap = (self.primal - self.dual).max(0.0) / self.primal.abs().max(f64::MIN_POSITIVE);
+        if gap.is_nan() { f64::INFINITY } else { gap }
+    }
+
+    /// Whether the gap fell noticeably since this was last asked.
+    pub(super) fn take_progress(&mut self) -> bool {
+        let gap = self.relative_gap();
+        let progress = gap < 0.9 * self.last || gap == f64::INFINITY;
+        if progress {
+            self.last = gap;
+        }
+        progress
+    }
+}
+
+/// The largest factor by which x'V of a column exceeds a bound that is not 0; `of` gives (x'V_j, rate_j).
+pub(super) fn worst_ratio(functions: usize, of: impl Fn(usize) -> (f64, f64)) -> f64 {
+    let ratio = |excess: f64, rate: f64| if rate > 0.0 && rate < f64::INFINITY { excess / rate } else { 0.0 };
+    if functions == 1 {
+        let (v, rate) = of(0);
+        return ratio(v.abs(), rate);
+    }
+    let mut worst = 0.0f64;
+    for one in 0..functions {
+        let (v, rate) = of(one);
+        if rate == f64::INFINITY {
+            continue;
+        }
+        for other in 0..one {
+            let (w, other) = of(other);
+            worst = worst.max(ratio((v - w).abs(), rate + other));
+        }
+    }
+    worst
+}
+
+impl<R: Rows> Engine<'_, R> {
+    /// Takes the current point and V to `best` if they are better, and returns the columns outside the working set whose
+    /// bound fails by more than the accuracy, worst first, no more than the working set should grow by.
+    pub(super) fn certify(&mut self, local: &super::rows::Local, primal: f64, accuracy: f64) -> Vec<usize> {
+        self.note_primal(primal);
+        let m = self.functions();
+        let balanced = self.balance(&local.v);
+        let v = balanced.as_ref().unwrap_or(&local.v);
+        let pulled = self.columns.pull(v, m);
+        let ratios: Vec<f64> = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column)).collect();
+        let worst = ratios.iter().fold(1.0f64, |worst, &ratio| worst.max(ratio));
+        if let Some(mut v) = balanced {
+            v.iter_mut().for_each(|v| *v /= worst);
+            let dual = self.rows.dual(&v);
+            if dual > self.best.dual {
+                self.best.dual = dual;
+                self.best.v = v;
+            }
+        }
+        let outside = |column: &usize| ratios[*column] > 1.0 + accuracy && !self.columns.contains(*column);
+        let mut violators: Vec<usize> = (0..ratios.len()).filter(outside).collect();
+        violators.sort_by(|&a, &b| ratios[b].total_cmp(&ratios[a]));
+        violators.truncate(self.columns.len().max(10));
+        violators
+    }
+
+    /// Takes the current point to `best` if it is better.
+    fn note_primal(&mut self, primal: f64) {
+        let d = self.columns.cols();
+        if primal < self.best.primal {
+            self.best.primal = primal;
+            self.best.point = Some(self.point());
+        }
+        // all coefficients 0: the intercept alone may be known exactly
+        let constant = self.columns.has_intercept() && self.point().iter().all(|(column, _)| *column == d);
+        if !constant {
+            return;
+        }
+        if let Some(intercepts) = self.rows.best_constant() {
+            let n = self.columns.rows();
+            let decision: Vec<f64> = intercepts.iter().flat_map(|b| std::iter::repeat_n(*b, n)).collect();
+            let loss = self.rows.look(&decision, &self.multipliers, self.rows.largest_cap().max(1.0)).loss;
+            if loss < self.best.primal {
+                self.best.primal = loss;
+                self.best.point = Some(vec![(d, intercepts)]);
+            }
+        }
+    }
+
+    /// V moved so that the equations hold. `None` if the rows have no room for that.
+    fn balance(&self, v: &[f64]) -> Option<Vec<f64>> {
+        let (m, n) = (self.functions(), self.columns.rows());
+        let equations = self.equations();
+        let mut v = v.to_vec();
+        if equations.is_empty() {
+            return Some(v);
+        }
+        let mut factor = None;
+        for round in 0..=REFINEMENTS {
+            let pulled = self.columns.dots(&v, m);
+            let residual: Vec<f64> = equations.iter().map(|equation| equation.of(m, &pulled)).collect();
+            let sizes = self.columns_sizes(&v);
+            let holds =
+                residual.iter().zip(&equations).all(|(r, equation)| r.abs() <= BALANCED * equation.size(m, &sizes));
+            if holds {
+                return self.rows.is_feasible(&v).then_some(v);
+            }
+            if round == REFINEMENTS {
+                break;
+            }
+            let blocks = self.rows.room(&v);
+            if factor.is_none() {
+                factor = Some(self.normal_equations(&equations, &blocks)?);
+            }
+            let multipliers = factor.as_ref()?.solve(&residual);
+            // t as a function on the rows, then V -= M t
+            let mut coefficients = vec![0.0; self.columns.len() * m];
+            for (equation, multiplier) in equations.iter().zip(&multipliers) {
+                equation.spread(m, *multiplier, &mut coefficients);
+            }
+            let mut t = vec![0.0; v.len()];
+            self.columns.multiply_add(&coefficients, m, &mut t);
+            let before = v.clone();
+            for one in 0..m {
+                for other in 0..m {
+                    let pair = &blocks.pairs[super::rows::pair(one, other)];
+                    for (&row, weight) in pair.rows.iter().zip(&pair.weights) {
+                        v[one * n + row as usize] -= weight * t[other * n + row as usize];
+                    }
+                }
+            }
+            // what leaves the set is brought back, and the rest tries again
+            if !self.rows.is_feasible(&v) {
+                self.rows.admit(&mut v);
+                factor = None;
+            }
+            if v.iter().zip(&before).all(|(a, b)| a == b) || v.iter().any(|v| v.is_nan()) {
+                break;
+            }
+        }
+        None
+    }
+
+    /// sum_i |x_is V_ij| for each entry of the working set that may belong to an equation, slot-major.
+    fn columns_sizes(&self, v: &[f64]) -> Vec<f64> {
+        let total: f64 = v.iter().map(|v| v.abs()).sum();
+        // columns have a mean square near 1; a sum of sizes is all the rounding can be compared with
+        vec![total; self.columns.len() * self.functions()]
+    }
+
+    /// The bounds that are 0.
+    fn equations(&self) -> Vec<Equation> {
+        let m = self.functions();
+        let mut equations = Vec::new();
+        for (slot, &column) in self.columns.members().iter().enumerate() {
+            let zeros: Vec<usize> = (0..m).filter(|&function| self.rate(column, function) == 0.0).collect();
+            match (m, zeros.split_first()) {
+                (1, Some(_)) => equations.push(Equation { slot, function: 0, against: None }),
+                (_, Some((&first, rest))) => {
+                    let new = |&function: &usize| Equation { slot, function, against: Some(first) };
+                    equations.extend(rest.iter().map(new));
+                }
+                _ => {}
+            }
+        }
+        equations
+    }
+
+    fn normal_equations(&self, equations: &[Equation], blocks: &super::rows::Blocks) -> Option<Factor> {
+        let mut gram = Gram::default();
+        gram.set(&self.columns, blocks.clone());
+        let size = equations.len();
+        let mut matrix = vec![0.0; size * size];
+        for (row, a) in equations.iter().enumerate() {
+            for (column, b) in equations.iter().enumerate().take(row + 1) {
+                let h = |one: usize, other: usize| gram.at(one, other, a.slot, b.slot);
+                matrix[row * size + column] = match (a.against, b.against) {
+                    (Some(x), Some(y)) => h(a.function, b.function) - h(a.function, y) - h(x, b.function) + h(x, y),
+                    _ => h(a.function, b.function),
+                };
+            }
+        }
+        Factor::nearest(&matrix, size, size)
+    }
+}
+
+/// x_s'V_j = x_s'V_l, or x_s'V_j = 0.
+struct Equation {
+    slot: usize,
+    function: usize,
+    against: Option<usize>,
+}
+
+impl Equation {
+    fn of(&self, functions: usize, pulled: &[f64]) -> f64 {
+        let against = self.against.map_or(0.0, |against| pulled[self.slot * functions + against]);
+        pulled[self.slot * functions + self.function] - against
+    }
+
+    fn size(&self, functions: usize, sizes: &[f64]) -> f64 {
+        let against = self.against.map_or(0.0, |against| sizes[self.slot * functions + against]);
+        sizes[self.slot * functions + self.function] + against
+    }
+
+    fn spread(&self, functions: usize, multiplier: f64, coefficients: &mut [f64]) {
+        coefficients[self.slot * functions + self.function] += multiplier;
+        if let Some(against) = self.against {
+            coefficients[self.slot * functions + against] -= multiplier;
+        }
+    }
+}

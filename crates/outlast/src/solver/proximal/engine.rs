@@ -1,0 +1,443 @@
+//! The augmented Lagrangian and its proximal Newton method, on a working set of columns.
+//!
+//! ```text
+//! repeat                                                  V: multipliers of the rows, sigma: weight of the square
+//!   minimise  sum_i smoothed_i(f_i; V, sigma) + sum rate |w|   by proximal Newton steps on the working set
+//!   columns outside it whose bound |x_j'V| <= rate fails enter, and the minimisation goes on
+//!   V = minus the gradient of the smoothed loss; sigma grows
+//! until the duality gap is small
+//! ```
+//!
+//! V made feasible (see `certificate`) bounds the optimum from below at every step; the best bound and the best point are
+//! kept. For piecewise linear losses the iteration is finite: once window and signs are those of the solution, one
+//! Newton step is exact. A smooth loss takes the same road without multipliers.
+//!
+//! Cost per Newton step, window of m rows, p columns: O(n p) and, where the window moved, O(m p^2), and a p x p Cholesky
+//! factor or two; a pass over all of X per multiplier step.
+
+use super::super::Status;
+use super::super::majorize::Step;
+use super::certificate::{Best, worst_ratio};
+use super::columns::Columns;
+use super::gram::Gram;
+use super::model::Model;
+use super::rows::{Local, Rows};
+use crate::control::{Control, Progress};
+use crate::error::Result;
+
+/// Most multiplier steps.
+const MOST_ROUNDS: usize = 200;
+/// Most Newton steps for one set of multipliers.
+const MOST_STEPS: usize = 300;
+/// Multiplier steps without a smaller gap after which rounding is taken to be the reason.
+const PATIENCE: usize = 8;
+/// Largest sigma in units of the largest cap.
+const STIFFEST: f64 = 1e4;
+/// First accuracy of the minimisation, relative to the objective.
+const LOOSE: f64 = 0.05;
+/// Damping: first, least, and most, relative to the curvature.
+const DAMPING: (f64, f64, f64) = (1e-3, 1e-10, 1e3);
+/// Share of the predicted decrease a step must keep.
+const ARMIJO: f64 = 1e-4;
+const ROUNDING: f64 = 1e-15;
+
+pub(super) struct Engine<'a, R: Rows> {
+    pub(super) rows: R,
+    pub(super) columns: Columns<'a>,
+    /// Functions x columns, as the caller gave them.
+    pub(super) rates: &'a [f64],
+    /// The objective is worked with in this unit, a power of two.
+    pub(super) unit: f64,
+    /// Coefficients of the working set in its units, slot-major.
+    pub(super) weights: Vec<f64>,
+    /// f, function-major.
+    pub(super) decision: Vec<f64>,
+    pub(super) multipliers: Vec<f64>,
+    pub(super) best: Best,
+    sigma: Option<f64>,
+    damping: f64,
+    gram: Gram,
+    iterations: usize,
+}
+
+/// How a Newton step ended.
+enum Move {
+    /// The objective fell.
+    Down,
+    /// A full step whose decrease rounding would hide.
+    Blind,
+    /// There is no step to take.
+    Stuck,
+}
+
+/// The point before a blind step, and how inexact it was.
+struct Before {
+    weights: Vec<f64>,
+    decision: Vec<f64>,
+    inexactness: f64,
+}
+
+impl<'a, R: Rows> Engine<'a, R> {
+    pub(super) fn new(rows: R, columns: Columns<'a>, rates: &'a [f64], unit: f64) -> Self {
+        let size = columns.rows() * rows.functions();
+        let mut engine = Engine {
+            rows,
+            columns,
+            rates,
+            unit,
+            weights: Vec::new(),
+            decision: vec![0.0; size],
+            multipliers: vec![0.0; size],
+            best: Best::default(),
+            sigma: None,
+            damping: DAMPING.0,
+            gram: Gram::default(),
+            iterations: 0,
+        };
+        let free: Vec<usize> = (0..engine.columns.cols()).filter(|&column| engine.is_free(column)).collect();
+        if engine.columns.has_intercept() {
+            engine.enter(&[engine.columns.cols()]);
+        }
+        engine.enter(&free);
+        engine
+    }
+
+    pub(super) fn functions(&self) -> usize {
+        self.rows.functions()
+    }
+
+    /// The rate of an entry in the units of its column.
+    pub(super) fn rate(&self, column: usize, function: usize) -> f64 {
+        let d = self.columns.cols();
+        if column == d { 0.0 } else { self.rates[function * d + column] / self.unit * self.columns.shrink(column) }
+    }
+
+    /// Whether the column can move at no cost.
+    pub(super) fn is_free(&self, column: usize) -> bool {
+        let zeros = (0..self.functions()).filter(|&function| self.rate(column, function) == 0.0).count();
+        zeros >= self.functions().min(2)
+    }
+
+    /// Puts columns into the working set.
+    fn enter(&mut self, columns: &[usize]) {
+        if !columns.is_empty() {
+            self.columns.add(columns);
+            self.weights.resize(self.columns.len() * self.functions(), 0.0);
+        }
+    }
+
+    /// Starts from coefficients (functions x columns) and intercepts in the caller's units.
+    pub(super) fn start_at(&mut self, weights: &[f64], intercepts: &[f64]) {
+        let (m, d) = (self.functions(), self.columns.cols());
+        if weights.len() != m * d || intercepts.len() != m {
+            return;
+        }
+        let used = |column: &usize| {
+            let entry = |function: usize| (weights[function * d + column], self.rate(*column, function));
+            let possible = |(w, rate): (f64, f64)| w == 0.0 || rate < f64::INFINITY;
+            (0..m).any(|function| entry(function).0 != 0.0) && (0..m).all(|function| possible(entry(function)))
+        };
+        let used: Vec<usize> = (0..d).filter(used).collect();
+        self.enter(&used);
+        for (slot, &column) in self.columns.members().iter().enumerate() {
+            for function in 0..m {
+                self.weights[slot * m + function] = match column {
+                    column if column == d => intercepts[function],
+                    column => weights[function * d + column] / self.columns.shrink(column),
+                };
+            }
+        }
+        self.refresh();
+    }
+
+    /// f from the coefficients.
+    pub(super) fn refresh(&mut self) {
+        self.decision.fill(0.0);
+        let m = self.functions();
+        self.columns.multiply_add(&self.weights, m, &mut self.decision);
+    }
+
+    /// sum rate |w| in units of `unit`
+    pub(super) fn penalty(&self) -> f64 {
+        let m = self.functions();
+        let slots = self.columns.members().iter().zip(self.weights.chunks_exact(m));
+        let of = |(&column, weights): (&usize, &[f64])| -> f64 {
+            let entries = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
+            entries.map(|(function, w)| self.rate(column, function) * w.abs()).sum()
+        };
+        slots.map(of).sum()
+    }
+
+    /// Minimises the convex problem to a relative gap, starting from the current point and multipliers.
+    pub(super) fn minimize(&mut self, tolerance: f64, limit: usize, control: &Control) -> Result<Step> {
+        self.iterations = 0;
+        self.best = Best::default();
+        self.rows.admit(&mut self.multipliers);
+        if self.rows.largest_cap() == 0.0 {
+            self.weights.fill(0.0);
+            self.multipliers.fill(0.0);
+        }
+        self.refresh();
+        let first = self.first_sigma();
+        let mut sigma = first;
+        let mut accuracy = LOOSE;
+        let (mut waited, mut status) = (0, Status::IterationLimit);
+        for round in 0..MOST_ROUNDS {
+            let before = self.iterations;
+            let (local, violators) = self.descend(sigma, accuracy, limit, control)?;
+            let gap = self.best.relative_gap();
+            control.report(Progress { stage: "l1", step: round, objective: self.best.primal * self.unit, gap });
+            if gap <= tolerance {
+                status = Status::Converged;
+                break;
+            }
+            if control.out_of_time() {
+                status = Status::TimeLimit;
+                break;
+            }
+            if self.iterations >= limit {
+                break;
+            }
+            waited = if self.best.take_progress() { 0 } else { waited + 1 };
+            if waited >= PATIENCE {
+                status = Status::Inaccurate;
+                break;
+            }
+            self.multipliers = local.v;
+            let quick = self.iterations - before <= 5;
+            sigma = (sigma * if quick { 10.0 } else { 3.0 }).min(STIFFEST * self.rows.largest_cap());
+            accuracy = (0.1 * gap).min(0.3 * accuracy).max(0.1 * tolerance).max(1e-13);
+            if !violators {
+                self.drop_zeros();
+            }
+            self.refresh();
+        }
+        self.sigma = Some((sigma / 100.0).max(first));
+        self.settle();
+        Ok(Step { gap: self.best.relative_gap(), iterations: self.iterations, status })
+    }
+
+    /// sigma such that multipliers cross their box in a few steps, or what |x_j'V| <= rate leaves of the box.
+    fn first_sigma(&self) -> f64 {
+        if let Some(sigma) = self.sigma {
+            return sigma;
+        }
+        let cap = self.rows.largest_cap().max(f64::MIN_POSITIVE);
+        if self.rows.is_smooth() {
+            return cap;
+        }
+        let local = self.rows.look(&self.decision, &self.multipliers, 0.5 * cap);
+        let pulled = self.columns.pull(&local.v, self.functions());
+        let ratio = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column)).fold(1.0, f64::max);
+        0.5 * cap * (30.0 / ratio.sqrt()).min(1.0)
+    }
+
+    /// How far beyond its bound a column's x'V lies, as a factor; `pulled` is function-major.
+    pub(super) fn ratio_of(&self, pulled: &[f64], column: usize) -> f64 {
+        let (m, d) = (self.functions(), self.columns.cols());
+        worst_ratio(m, |function| (pulled[function * d + column], self.rate(column, function)))
+    }
+
+    /// Newton steps until the smoothed problem is solved to an accuracy relative to the objective; then the
+    /// certificate. Returns the rows there, and whether the working set was still lacking columns.
+    fn descend(&mut self, sigma: f64, accuracy: f64, limit: usize, control: &Control) -> Result<(Local, bool)> {
+        let mut steps = 0;
+        let mut blind: Option<Before> = None;
+        loop {
+            control.check()?;
+            let mut local = self.rows.look(&self.decision, &self.multipliers, sigma);
+            let pulled = self.columns.dots(&local.v, self.functions());
+            let mut primal = local.loss + self.penalty();
+            let mut stop = steps >= MOST_STEPS || self.iterations >= limit || control.out_of_time();
+            let inexactness = self.inexactness(&pulled, primal);
+            if let Some(before) = blind.take()
+                && !(inexactness < 0.5 * before.inexactness)
+            {
+                // rounding is all that is left
+                self.weights = before.weights;
+                self.decision = before.decision;
+                local = self.rows.look(&self.decision, &self.multipliers, sigma);
+                primal = local.loss + self.penalty();
+                stop = true;
+            }
+            if !stop && inexactness > accuracy * primal {
+                steps += 1;
+                self.iterations += 1;
+                let (weights, decision) = (self.weights.clone(), self.decision.clone());
+                match self.newton(&local, &pulled, sigma) {
+                    Move::Down => continue,
+                    Move::Blind => {
+                        blind = Some(Before { weights, decision, inexactness });
+                        continue;
+                    }
+                    Move::Stuck => stop = true,
+                }
+            }
+            let violators = self.certify(&local, primal, accuracy);
+            if std::env::var("DBG").is_ok() { eprintln!("    sigma {sigma:.1e} acc {accuracy:.1e} inex {:.2e} steps {steps} p {} P {:.12} D {:.12} viol {} damp {:.1e} window {}", self.inexactness(&pulled, primal)/primal, self.columns.len(), self.best.primal, self.best.dual, violators.len(), self.damping, local.blocks.pairs[0].rows.len()); }
+            if violators.is_empty() || stop {
+                return Ok((local, !violators.is_empty()));
+            }
+            self.enter(&violators);
+        }
+    }
+
+    /// How far the current point is from solving the smoothed problem on the working set: an estimate of its gap.
+    fn inexactness(&self, pulled: &[f64], primal: f64) -> f64 {
+        let m = self.functions();
+        let (mut sum, mut worst) = (0.0, 1.0f64);
+        for (slot, &column) in self.columns.members().iter().enumerate() {
+            let entries = slot * m..(slot + 1) * m;
+            let (weights, v) = (&self.weights[entries.clone()], &pulled[entries]);
+            let mut slack = 0.0;
+            for function in (0..m).filter(|&function| weights[function] != 0.0) {
+                slack += self.rate(column, function) * weights[function].abs() - v[function] * weights[function];
+            }
+            sum += f64::abs(slack);
+            worst = worst.max(worst_ratio(m, |function| (v[function], self.rate(column, function))));
+            if column == self.columns.cols() || self.is_free(column) {
+                let zeros =
+                    || (0..m).filter(|&function| self.rate(column, function) == 0.0).map(|function| v[function]);
+                let middle = if m == 1 { 0.0 } else { zeros().sum::<f64>() / zeros().count() as f64 };
+                sum += zeros().map(|v| (v - middle).abs()).fold(0.0, f64::max);
+            }
+        }
+        sum + (1.0 - 1.0 / worst) * primal
+    }
+
+    /// One proximal Newton step with a line search.
+    fn newton(&mut self, local: &Local, pulled: &[f64], sigma: f64) -> Move {
+        let (m, p) = (self.functions(), self.columns.len());
+        self.gram.set(&self.columns, local.blocks.clone());
+        let mass = self.mass(local);
+        let by_function = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at % p * m + at / p]).collect() };
+        let members = self.columns.members();
+        let rates: Vec<f64> = (0..m * p).map(|at| self.rate(members[at % p], at / p)).collect();
+        let start = by_function(&self.weights);
+        let slope: Vec<f64> = by_function(pulled).iter().map(|v| -v).collect();
+        let old_penalty = self.penalty();
+        let old = local.value + old_penalty;
+        loop {
+            let mut model = Model {
+                gram: &self.gram,
+                scale: local.scale,
+                shift: self.damping * mass,
+                functions: m,
+                slots: p,
+                rates: &rates,
+                point: start.clone(),
+                slope: slope.clone(),
+            };
+            model.minimize();
+            let point = model.point;
+            let step: Vec<f64> = (0..m * p).map(|at| point[at % m * p + at / m] - self.weights[at]).collect();
+            let mut along = vec![0.0; self.decision.len()];
+            self.columns.multiply_add(&step, m, &mut along);
+            let penalty_at = |length: f64| -> f64 {
+                let entries =
+                    step.iter().zip(&self.weights).enumerate().filter(|(_, (step, w))| **step != 0.0 || **w != 0.0);
+                entries.map(|(at, (step, w))| rates[at % m * p + at / m] * (w + length * step).abs()).sum()
+            };
+            let linear: f64 = -step.iter().zip(pulled).map(|(step, v)| step * v).sum::<f64>();
+            let predicted = linear + penalty_at(1.0) - old_penalty;
+            let slack = ROUNDING * (old.abs() + old_penalty);
+            if !(predicted < 0.0) {
+                return Move::Stuck;
+            }
+            let hidden = predicted > -10.0 * slack;
+            let mut length = 1.0;
+            let mut accepted = hidden;
+            if hidden {
+                self.decision.iter_mut().zip(&along).for_each(|(f, by)| *f += by);
+            }
+            for _ in 0..if hidden { 0 } else { 12 } {
+                let decision: Vec<f64> = self.decision.iter().zip(&along).map(|(f, by)| f + length * by).collect();
+                let new = self.rows.value(&decision, &self.multipliers, sigma) + penalty_at(length);
+                if new <= old + ARMIJO * length * predicted + slack {
+                    accepted = true;
+                    self.decision = decision;
+                    break;
+                }
+                length *= 0.5;
+            }
+            if !accepted {
+                self.damping *= 10.0;
+                if self.damping > DAMPING.2 {
+                    self.damping = DAMPING.0;
+                    return Move::Stuck;
+                }
+                continue;
+            }
+            for at in 0..m * p {
+                let new = point[at % m * p + at / m];
+                self.weights[at] = if length == 1.0 { new } else { self.weights[at] + length * step[at] };
+            }
+            self.damping = match length {
+                1.0 => (0.2 * self.damping).max(DAMPING.1),
+                length if length < 0.2 => (4.0 * self.damping).min(1.0),
+                _ => self.damping,
+            };
+            return if hidden { Move::Blind } else { Move::Down };
+        }
+    }
+
+    /// What the damping is relative to: all curvature there is, or could be.
+    fn mass(&self, local: &Local) -> f64 {
+        let m = self.functions();
+        let of_function =
+            |function: usize| -> f64 { local.blocks.pairs[super::rows::pair(function, function)].weights.iter().sum() };
+        let most = (0..m).map(of_function).fold(0.0, f64::max);
+        let least =
+            if self.rows.is_smooth() { 1e-12 * self.rows.largest_cap() } else { 0.01 * self.columns.rows() as f64 };
+        local.scale * most.max(least)
+    }
+
+    /// Takes columns out of the working set whose coefficients are 0.
+    fn drop_zeros(&mut self) {
+        let m = self.functions();
+        let keep: Vec<bool> = (0..self.columns.len())
+            .map(|slot| {
+                let column = self.columns.members()[slot];
+                let used = self.weights[slot * m..(slot + 1) * m].iter().any(|w| *w != 0.0);
+                used || column == self.columns.cols() || self.is_free(column)
+            })
+            .collect();
+        if keep.iter().all(|keep| *keep) {
+            return;
+        }
+        let mut flags = keep.iter().flat_map(|keep| std::iter::repeat_n(*keep, m));
+        self.weights.retain(|_| flags.next().unwrap_or(true));
+        self.columns.retain(&keep);
+        self.gram.retain(&keep);
+    }
+
+    /// Goes to the best point seen. Its multipliers stay those of the last step, near the optimum's.
+    fn settle(&mut self) {
+        self.gram.clear();
+        let Some(point) = self.best.point.clone() else { return };
+        self.go_to(&point);
+    }
+
+    /// The coefficients that are not 0: column and entries.
+    pub(super) fn point(&self) -> Vec<(usize, Vec<f64>)> {
+        let slots = self.columns.members().iter().zip(self.weights.chunks_exact(self.functions()));
+        slots.filter(|(_, w)| w.iter().any(|w| *w != 0.0)).map(|(&column, w)| (column, w.to_vec())).collect()
+    }
+
+    /// Goes to a point remembered.
+    pub(super) fn go_to(&mut self, point: &[(usize, Vec<f64>)]) {
+        self.weights.fill(0.0);
+        let columns: Vec<usize> = point.iter().map(|(column, _)| *column).collect();
+        self.enter(&columns);
+        let m = self.functions();
+        let members = self.columns.members().to_vec();
+        for (column, entries) in point {
+            if let Some(slot) = members.iter().position(|member| member == column) {
+                self.weights[slot * m..(slot + 1) * m].copy_from_slice(entries);
+            }
+        }
+        self.gram.clear();
+        self.drop_zeros();
+        self.refresh();
+    }
+}

@@ -1,0 +1,195 @@
+//! The second derivatives on the working set: H_(s,j),(t,l) = sum_i B_i[j,l] x_is x_it, one matrix per pair of functions.
+//!
+//! For the hinge the blocks B_i / sigma depend only on which rows (and classes) are in the window, and few of them change from
+//! one Newton step to the next: only the difference is added, O(changed rows p^2) instead of O(window p^2).
+
+use super::columns::{Column, Columns};
+use super::rows::{Blocks, Pair, pair};
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+/// Rows multiplied at a time.
+const CHUNK: usize = 512;
+/// Multiplications from which a second thread pays.
+const PARALLEL: usize = 2_000_000;
+/// Differences added before everything is summed afresh, so that rounding does not pile up.
+const MOST_PATCHES: usize = 30;
+
+#[derive(Default)]
+pub(super) struct Gram {
+    order: usize,
+    /// Symmetric, row-major, order x order.
+    pairs: Vec<Vec<f64>>,
+    held: Blocks,
+    patches: usize,
+}
+
+impl Gram {
+    /// Row s of the matrix of a pair of functions.
+    #[inline]
+    pub(super) fn row(&self, one: usize, other: usize, slot: usize) -> &[f64] {
+        &self.pairs[pair(one, other)][slot * self.order..(slot + 1) * self.order]
+    }
+
+    #[inline]
+    pub(super) fn at(&self, one: usize, other: usize, slot: usize, with: usize) -> f64 {
+        self.pairs[pair(one, other)][slot * self.order + with]
+    }
+
+    /// Whether no row has this pair.
+    pub(super) fn is_empty(&self, one: usize, other: usize) -> bool {
+        self.held.pairs[pair(one, other)].rows.is_empty()
+    }
+
+    /// Moves to the blocks given. Columns may have been added to the end of the working set since the last call.
+    pub(super) fn set(&mut self, columns: &Columns, blocks: Blocks) {
+        let order = columns.len();
+        if self.pairs.len() != blocks.pairs.len() || self.order > order {
+            *self = Gram { order, pairs: vec![vec![0.0; order * order]; blocks.pairs.len()], ..Gram::default() };
+            self.held.pairs = vec![Pair::default(); blocks.pairs.len()];
+        }
+        let grown = self.order < order;
+        let changes: Vec<Pair> =
+            self.held.pairs.iter().zip(&blocks.pairs).map(|(old, new)| difference(old, new)).collect();
+        let count = |pairs: &[Pair]| pairs.iter().map(|pair| pair.rows.len()).sum::<usize>();
+        let patch = !grown && self.patches < MOST_PATCHES && 2 * count(&changes) < count(&blocks.pairs);
+        if patch {
+            self.patches += 1;
+        } else {
+            self.order = order;
+            self.patches = 0;
+            self.pairs.iter_mut().for_each(|sums| *sums = vec![0.0; order * order]);
+        }
+        let addends = if patch { &changes } else { &blocks.pairs };
+        for (addend, sums) in addends.iter().zip(&mut self.pairs).filter(|(addend, _)| !addend.rows.is_empty()) {
+            if columns.is_sparse() { add_sparse(columns, addend, sums) } else { add_full(columns, addend, sums) }
+        }
+        self.held = blocks;
+    }
+
+    /// Keeps the slots that are flagged.
+    pub(super) fn retain(&mut self, keep: &[bool]) {
+        let kept: Vec<usize> = (0..self.order.min(keep.len())).filter(|&slot| keep[slot]).collect();
+        for sums in &mut self.pairs {
+            let order = self.order;
+            *sums = kept.iter().flat_map(|&s| kept.iter().map(move |&t| s * order + t)).map(|at| sums[at]).collect();
+        }
+        self.order = kept.len();
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        *self = Gram::default();
+    }
+}
+
+/// new - old, rows where they differ.
+fn difference(old: &Pair, new: &Pair) -> Pair {
+    let mut change = Pair::default();
+    let (mut a, mut b) = (0, 0);
+    while a < old.rows.len() || b < new.rows.len() {
+        let left = old.rows.get(a).copied().unwrap_or(u32::MAX);
+        let right = new.rows.get(b).copied().unwrap_or(u32::MAX);
+        let row = left.min(right);
+        let mut weight = 0.0;
+        if right == row {
+            weight += new.weights[b];
+            b += 1;
+        }
+        if left == row {
+            weight -= old.weights[a];
+            a += 1;
+        }
+        if weight != 0.0 {
+            change.rows.push(row);
+            change.weights.push(weight);
+        }
+    }
+    change
+}
+
+fn add_full(columns: &Columns, addend: &Pair, sums: &mut [f64]) {
+    let order = columns.len();
+    let count = addend.rows.len();
+    let pieces = if count * order * order < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, 8) };
+    let length = count.div_ceil(pieces).max(1);
+    let range = |piece: usize| piece * length..((piece + 1) * length).min(count);
+    if pieces == 1 {
+        add_lower(columns, &addend.rows, &addend.weights, sums);
+    } else {
+        let parts: Vec<Vec<f64>> = (0..pieces)
+            .into_par_iter()
+            .map(|piece| {
+                let mut part = vec![0.0; order * order];
+                add_lower(columns, &addend.rows[range(piece)], &addend.weights[range(piece)], &mut part);
+                part
+            })
+            .collect();
+        for part in parts {
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+    }
+    mirror(sums, order);
+}
+
+/// The half s >= t copied to the other.
+fn mirror(sums: &mut [f64], order: usize) {
+    for s in 0..order {
+        for t in 0..s {
+            sums[t * order + s] = sums[s * order + t];
+        }
+    }
+}
+
+/// Adds to the entries (s, t), s >= t; others may change as well.
+fn add_lower(columns: &Columns, rows: &[u32], weights: &[f64], sums: &mut [f64]) {
+    let order = columns.len();
+    let height = CHUNK.min(rows.len());
+    let (mut plain, mut weighted) = (vec![0.0; height * order], vec![0.0; height * order]);
+    for (rows, weights) in rows.chunks(CHUNK).zip(weights.chunks(CHUNK)) {
+        let count = rows.len();
+        for slot in 0..order {
+            let Column::Full(x) = columns.slot(slot) else { continue };
+            let (plain, weighted) = (&mut plain[slot * count..][..count], &mut weighted[slot * count..][..count]);
+            for (k, (&row, weight)) in rows.iter().zip(weights).enumerate() {
+                plain[k] = x[row as usize];
+                weighted[k] = weight * plain[k];
+            }
+        }
+        let plain = MatRef::from_column_major_slice(&plain[..count * order], count, order);
+        let weighted = MatRef::from_column_major_slice(&weighted[..count * order], count, order);
+        // the row-major lower half is the column-major upper half
+        matmul(
+            MatMut::from_column_major_slice_mut(sums, order, order),
+            BlockStructure::TriangularUpper,
+            Accum::Add,
+            weighted.transpose(),
+            BlockStructure::Rectangular,
+            plain,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+    }
+}
+
+/// As [`add_full`]: each column spread out once and multiplied with the lists of those before it, O(p non-zeros).
+fn add_sparse(columns: &Columns, addend: &Pair, sums: &mut [f64]) {
+    let order = columns.len();
+    let mut weights = vec![0.0; columns.rows()];
+    addend.rows.iter().zip(&addend.weights).for_each(|(&row, weight)| weights[row as usize] = *weight);
+    sums.par_chunks_mut(order.max(1)).enumerate().with_min_len(8).for_each_init(
+        || vec![0.0; columns.rows()],
+        |spread, (s, sums)| {
+            let Column::Sparse(rows, values) = columns.slot(s) else { return };
+            rows.iter().zip(values).for_each(|(&row, x)| spread[row as usize] = weights[row as usize] * x);
+            for (t, sum) in sums.iter_mut().enumerate().take(s + 1) {
+                let Column::Sparse(rows, values) = columns.slot(t) else { continue };
+                *sum += rows.iter().zip(values).map(|(&row, x)| x * spread[row as usize]).sum::<f64>();
+            }
+            rows.iter().for_each(|&row| spread[row as usize] = 0.0);
+        },
+    );
+    mirror(sums, order);
+}

@@ -1,0 +1,339 @@
+//! The quadratic model of one Newton step, with the penalty as it is:
+//!
+//! ```text
+//! min over u   g'(u - w) + 1/2 (u - w)'(H + shift I)(u - w) + sum rate |u|,       sum_j u_sj = 0 for each column s
+//! ```
+//!
+//! (the constraint with several functions only). Sweeps of coordinate descent, which with several functions move two
+//! entries of a column against each other, find the signs; then a Cholesky factor of the entries that are not 0 minimises over
+//! them at once. Entries that would change their sign are set to 0 together if that goes down, else the step ends at
+//! the first of them. Both are repeated until a round gains little.
+
+use super::gram::Gram;
+use faer::linalg::solvers::Solve;
+use faer::{Mat, Side};
+
+/// Most rounds of sweeps and a face step.
+const ROUNDS: usize = 5;
+const SWEEPS: usize = 2;
+/// Share of the whole gain below which a round counts as the last.
+const ENOUGH: f64 = 1e-3;
+
+/// Vectors are function-major: entry (function, slot) at function p + slot.
+pub(super) struct Model<'a> {
+    pub(super) gram: &'a Gram,
+    /// H is this times the Gram matrix.
+    pub(super) scale: f64,
+    pub(super) shift: f64,
+    pub(super) functions: usize,
+    pub(super) slots: usize,
+    /// An infinite rate fixes its entry.
+    pub(super) rates: &'a [f64],
+    pub(super) point: Vec<f64>,
+    /// Gradient of the quadratic part at the point.
+    pub(super) slope: Vec<f64>,
+}
+
+/// An entry that is free on a face, and the entry of its column that moves against it.
+struct Free {
+    slot: usize,
+    function: usize,
+    against: Option<usize>,
+}
+
+impl Model<'_> {
+    /// Minimises; returns how much the model fell.
+    pub(super) fn minimize(&mut self) -> f64 {
+        let mut total = 0.0;
+        for _ in 0..ROUNDS {
+            let swept: f64 = (0..SWEEPS).map(|_| self.sweep()).sum();
+            total += swept;
+            let gained = self.face();
+            total += gained;
+            if !(swept + gained > ENOUGH * total) || gained == 0.0 && swept <= 0.1 * total {
+                break;
+            }
+        }
+        total
+    }
+
+    fn curvature(&self, one: usize, other: usize, slot: usize, with: usize) -> f64 {
+        let shift = if slot == with && one == other { self.shift } else { 0.0 };
+        self.scale * self.gram.at(one, other, slot, with) + shift
+    }
+
+    fn shift_entry(&mut self, function: usize, slot: usize, by: f64) {
+        let p = self.slots;
+        self.point[function * p + slot] += by;
+        self.slope[function * p + slot] += self.shift * by;
+        let by = self.scale * by;
+        for other in 0..self.functions {
+            if !self.gram.is_empty(function, other) {
+                let row = self.gram.row(function, other, slot);
+                self.slope[other * p..(other + 1) * p].iter_mut().zip(row).for_each(|(slope, h)| *slope += by * h);
+            }
+        }
+    }
+
+    /// One pass over all columns; returns how much the model fell.
+    fn sweep(&mut self) -> f64 {
+        match self.functions {
+            1 => (0..self.slots).map(|slot| self.move_one(slot)).sum(),
+            functions => (0..self.slots).map(|slot| (0..functions).map(|_| self.move_two(slot)).sum::<f64>()).sum(),
+        }
+    }
+
+    fn move_one(&mut self, slot: usize) -> f64 {
+        let (rate, old, slope) = (self.rates[slot], self.point[slot], self.slope[slot]);
+        if rate == f64::INFINITY || old == 0.0 && slope.abs() <= rate {
+            return 0.0;
+        }
+        let h = self.curvature(0, 0, slot, slot);
+        let (target, width) = (old - slope / h, rate / h);
+        let new = target.signum() * (target.abs() - width).max(0.0);
+        let by = new - old;
+        if by == 0.0 {
+            return 0.0;
+        }
+        self.shift_entry(0, slot, by);
+        self.point[slot] = new;
+        -(by * (slope + 0.5 * h * by) + rate * (new.abs() - old.abs()))
+    }
+
+    /// Moves the two entries of a column that gain most against each other.
+    fn move_two(&mut self, slot: usize) -> f64 {
+        let p = self.slots;
+        let Some((up, down)) = self.steepest_pair(slot) else { return 0.0 };
+        let (at, against) = (up * p + slot, down * p + slot);
+        let h = self.curvature(up, up, slot, slot) + self.curvature(down, down, slot, slot)
+            - 2.0 * self.curvature(up, down, slot, slot);
+        let slope = self.slope[at] - self.slope[against];
+        let (old, other) = (self.point[at], self.point[against]);
+        let by = exchange(slope, h, (self.rates[at], old), (self.rates[against], other));
+        if !(by.abs() > 0.0) || !by.is_finite() {
+            return 0.0;
+        }
+        self.shift_entry(up, slot, by);
+        self.shift_entry(down, slot, -by);
+        let penalty = self.rates[at] * (self.point[at].abs() - old.abs())
+            + self.rates[against] * (self.point[against].abs() - other.abs());
+        -(by * (slope + 0.5 * h * by) + penalty)
+    }
+
+    /// The entries whose rise and fall together go down most steeply, if any do.
+    fn steepest_pair(&self, slot: usize) -> Option<(usize, usize)> {
+        let p = self.slots;
+        let rise = |function: usize| {
+            let at = function * p + slot;
+            self.slope[at] + if self.point[at] >= 0.0 { self.rates[at] } else { -self.rates[at] }
+        };
+        let fall = |function: usize| {
+            let at = function * p + slot;
+            -self.slope[at] + if self.point[at] > 0.0 { -self.rates[at] } else { self.rates[at] }
+        };
+        let finite = || (0..self.functions).filter(|function| self.rates[function * p + slot] < f64::INFINITY);
+        let least = |of: &dyn Fn(usize) -> f64, but: Option<usize>| {
+            finite().filter(|&function| Some(function) != but).min_by(|&a, &b| of(a).total_cmp(&of(b)))
+        };
+        let first = least(&rise, None)?;
+        let with = least(&fall, Some(first))?;
+        let second = least(&fall, None)?;
+        let other = least(&rise, Some(second))?;
+        let (up, down) =
+            if rise(first) + fall(with) <= rise(other) + fall(second) { (first, with) } else { (other, second) };
+        (rise(up) + fall(down) < 0.0).then_some((up, down))
+    }
+
+    /// The entries that are not 0 or cost nothing; with several functions, one of each column moves against the others.
+    fn free_entries(&self) -> Vec<Free> {
+        let p = self.slots;
+        let is_free = |at: usize| self.point[at] != 0.0 || self.rates[at] == 0.0;
+        let mut free = Vec::new();
+        for slot in 0..p {
+            let against = if self.functions == 1 {
+                None
+            } else {
+                // one without a sign to keep, else the largest
+                let size = |function: &usize| {
+                    let at = function * p + slot;
+                    if self.rates[at] == 0.0 { f64::INFINITY } else { self.point[at].abs() }
+                };
+                let among = (0..self.functions).filter(|function| is_free(function * p + slot));
+                let largest = among.max_by(|a, b| size(a).total_cmp(&size(b)));
+                if largest.is_none() {
+                    continue;
+                }
+                largest
+            };
+            for function in (0..self.functions).filter(|&function| Some(function) != against) {
+                if is_free(function * p + slot) {
+                    free.push(Free { slot, function, against });
+                }
+            }
+        }
+        free
+    }
+
+    fn reduced_matrix(&self, free: &[Free]) -> Mat<f64> {
+        let size = free.len();
+        let mut matrix = Mat::zeros(size, size);
+        for (column, b) in free.iter().enumerate() {
+            let out = &mut matrix.col_as_slice_mut(column)[column..];
+            for (out, a) in out.iter_mut().zip(&free[column..]) {
+                let h = |one: usize, other: usize| self.curvature(one, other, a.slot, b.slot);
+                *out = match (a.against, b.against) {
+                    (Some(x), Some(y)) => h(a.function, b.function) - h(a.function, y) - h(x, b.function) + h(x, y),
+                    _ => h(a.function, b.function),
+                };
+            }
+        }
+        matrix
+    }
+
+    /// Slope of the whole model along the face.
+    fn face_slope(&self, function: usize, slot: usize) -> f64 {
+        let at = function * self.slots + slot;
+        let rate = self.rates[at];
+        // the entry moving against others may be 0 with a rate of 0
+        self.slope[at] + if rate == 0.0 { 0.0 } else { rate * self.point[at].signum() }
+    }
+
+    /// Minimises over the entries that are not 0; returns how much the model fell.
+    fn face(&mut self) -> f64 {
+        let p = self.slots;
+        let free = self.free_entries();
+        if free.is_empty() {
+            return 0.0;
+        }
+        let Ok(factor) = self.reduced_matrix(&free).llt(Side::Lower) else { return 0.0 };
+        let right = Mat::from_fn(free.len(), 1, |k, _| {
+            let entry = &free[k];
+            let against = entry.against.map_or(0.0, |function| self.face_slope(function, entry.slot));
+            against - self.face_slope(entry.function, entry.slot)
+        });
+        let solution = factor.solve(&right);
+        let mut direction = vec![0.0; self.point.len()];
+        for (k, entry) in free.iter().enumerate() {
+            let by = solution[(k, 0)];
+            direction[entry.function * p + entry.slot] += by;
+            if let Some(function) = entry.against {
+                direction[function * p + entry.slot] -= by;
+            }
+        }
+        if direction.iter().any(|by| !by.is_finite()) {
+            return 0.0;
+        }
+        self.follow(&direction)
+    }
+
+    /// Goes along a direction as far as signs allow.
+    fn follow(&mut self, direction: &[f64]) -> f64 {
+        let crosses = |at: usize, point: &[f64]| self.rates[at] > 0.0 && point[at] * (point[at] + direction[at]) < 0.0;
+        let crossing: Vec<usize> = (0..direction.len()).filter(|&at| crosses(at, &self.point)).collect();
+        let full: Vec<f64> = self.point.iter().zip(direction).map(|(point, by)| point + by).collect();
+        if crossing.is_empty() {
+            return self.try_target(full);
+        }
+        if let Some(target) = self.cleared(full, &crossing) {
+            let gained = self.try_target(target);
+            if gained > 0.0 {
+                return gained;
+            }
+        }
+        let reach = |at: usize| -self.point[at] / direction[at];
+        let Some(&first) = crossing.iter().min_by(|&&a, &&b| reach(a).total_cmp(&reach(b))) else { return 0.0 };
+        let length = reach(first);
+        let part = self.point.iter().zip(direction).map(|(point, by)| point + length * by).collect();
+        match self.cleared(part, &[first]) {
+            Some(target) => self.try_target(target),
+            None => 0.0,
+        }
+    }
+
+    /// The target with some entries set to 0, and with several functions their part given to the largest other entry of
+    /// the column. `None` if that would turn the other entry's sign.
+    fn cleared(&self, mut target: Vec<f64>, entries: &[usize]) -> Option<Vec<f64>> {
+        let p = self.slots;
+        for &at in entries {
+            let rest = std::mem::replace(&mut target[at], 0.0);
+            if self.functions == 1 {
+                continue;
+            }
+            let others = (0..self.functions).map(|function| function * p + at % p);
+            let others = others.filter(|other| !entries.contains(other) && target[*other] != 0.0);
+            let largest = others.max_by(|&a, &b| target[a].abs().total_cmp(&target[b].abs()))?;
+            let moved = target[largest] + rest;
+            if self.rates[largest] > 0.0 && moved * self.point[largest] < 0.0 {
+                return None;
+            }
+            target[largest] = moved;
+        }
+        Some(target)
+    }
+
+    /// Goes to a target if the model falls; returns by how much.
+    fn try_target(&mut self, target: Vec<f64>) -> f64 {
+        let (point, slope) = (self.point.clone(), self.slope.clone());
+        let (mut change, mut penalty) = (0.0, 0.0);
+        for function in 0..self.functions {
+            for slot in 0..self.slots {
+                let at = function * self.slots + slot;
+                let by = target[at] - point[at];
+                if by != 0.0 {
+                    self.shift_entry(function, slot, by);
+                    penalty += self.rates[at] * (target[at].abs() - point[at].abs());
+                }
+            }
+        }
+        for at in 0..target.len() {
+            change += 0.5 * (target[at] - point[at]) * (slope[at] + self.slope[at]);
+        }
+        let gained = -(change + penalty);
+        if gained > 0.0 {
+            self.point = target;
+            return gained;
+        }
+        self.point = point;
+        self.slope = slope;
+        0.0
+    }
+}
+
+/// argmin over t of slope t + h t^2 / 2 + r |a + t| + s |b - t|, for (r, a) and (s, b).
+fn exchange(slope: f64, h: f64, (r, a): (f64, f64), (s, b): (f64, f64)) -> f64 {
+    let mut kinks = [(-a, 2.0 * r), (b, 2.0 * s)];
+    if kinks[0].0 > kinks[1].0 {
+        kinks.swap(0, 1);
+    }
+    let mut slope = slope - r - s;
+    for (kink, jump) in kinks {
+        if -slope / h <= kink {
+            return -slope / h;
+        }
+        slope += jump;
+        if -slope / h < kink {
+            return kink;
+        }
+    }
+    -slope / h
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_is_the_minimum() {
+        for k in 0..2000u32 {
+            let number = |m: u32| f64::from((k * m) % 17) / 4.0 - 2.0;
+            let (slope, h) = (3.0 * number(3), 0.1 + number(5).abs());
+            let (r, s) = (number(7).abs(), number(11).abs());
+            let (a, b) = (number(13), number(2));
+            let value = |t: f64| slope * t + 0.5 * h * t * t + r * (a + t).abs() + s * (b - t).abs();
+            let best = exchange(slope, h, (r, a), (s, b));
+            for step in [1e-4, 1e-2, 1.0] {
+                assert!(value(best) <= value(best + step) + 1e-12 && value(best) <= value(best - step) + 1e-12);
+            }
+        }
+    }
+}
