@@ -41,7 +41,7 @@ rust-test:
 
 $(VENV)/.packages: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)

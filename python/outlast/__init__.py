@@ -12,6 +12,7 @@ array(['no', 'yes'], dtype='<U3')
 from importlib.metadata import version as _version
 
 from ._truncated import TruncatedSVC, load
+from ._widths import gamma_quartiles
 
-__all__ = ["TruncatedSVC", "load"]
+__all__ = ["TruncatedSVC", "gamma_quartiles", "load"]
 __version__ = _version("outlast")

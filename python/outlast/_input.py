@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 _LARGEST_COLUMN = np.iinfo(np.uint32).max
 
@@ -34,12 +34,9 @@ def matrix(X: Any) -> Any:
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The sorted classes of y and each row's position among them."""
     check_classification_targets(y)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind != "binary":
-        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold two classes; it holds one class only: {classes[0]!r}")
+        raise ValueError(f"y must hold at least two classes; it holds one class only: {classes[0]!r}")
     return classes, codes.astype(np.uint32)
 
 
@@ -52,12 +49,45 @@ def class_names(classes: NDArray[Any]) -> list[int | str]:
 
 
 def check_positive_weights(codes: NDArray[Any], weights: NDArray[Any]) -> None:
-    """Both classes must be left when the rows of weight 0 are taken away."""
+    """More than one class must be left when the rows of weight 0 are taken away; that all are is checked by the core."""
     left = np.unique(codes[weights > 0])
     if len(left) == 0:
         raise ValueError("every sample_weight is zero: at least one row of each class must have a positive weight")
     if len(left) == 1:
-        raise ValueError("the rows of positive sample_weight are of one class only; two classes are needed")
+        raise ValueError("the rows of positive sample_weight are of one class only; at least two are needed")
+
+
+def payoff(name: str, value: Any, classes: NDArray[Any]) -> list[list[float]] | None:
+    """A utility or cost matrix as rows, in the order of the classes; what is in it is the core's business.
+
+    A DataFrame goes by the names of its rows and columns, everything else by position.
+    """
+    if value is None:
+        return None
+    if hasattr(value, "index") and hasattr(value, "columns"):
+        rows, columns = (_order(name, what, labels, classes) for what, labels in
+                         (("rows", value.index), ("columns", value.columns)))
+        value = value.to_numpy()[np.ix_(rows, columns)]
+    try:
+        return [[float(entry) for entry in row] for row in value]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a matrix of numbers, a row and a column per class") from None
+
+
+def _order(name: str, what: str, labels: Any, classes: NDArray[Any]) -> list[int]:
+    """Where each class stands among the labels of a DataFrame."""
+    found = list(labels)
+    if len(set(found)) != len(found):
+        raise ValueError(f"the {what} of {name} name a class twice: {found!r}")
+    places = {label: place for place, label in enumerate(found)}
+    known = classes.tolist()
+    missing = [label for label in known if label not in places]
+    unknown = [label for label in found if label not in set(known)]
+    if missing or unknown:
+        raise ValueError(
+            f"the {what} of {name} must be named as the classes are; missing: {missing!r}; unknown: {unknown!r}"
+        )
+    return [places[label] for label in known]
 
 
 def real(name: str, value: Any) -> float:

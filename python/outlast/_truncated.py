@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from . import _core, _input
 
@@ -23,26 +29,31 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Minimises
 
-    .. math:: \tfrac12 \|f\|^2 + C \sum_i w_i \, \min(\ell(y_i f(x_i)), \ell(s))
+    .. math:: \mathrm{penalty}(f) + C \sum_i w_i \, \min(\ell(m_i), \ell(s))
 
-    over functions of the kernel's space plus an intercept. A row whose functional margin :math:`y_i f(x_i)` falls below
-    the truncation :math:`s` costs the constant :math:`\ell(s)` wherever it lies: it is given up as an outlier
-    (`outliers_`) and no longer pulls at the boundary. The problem is not convex; it is solved by the d.c. algorithm, a
-    sequence of convex problems along which the objective never rises (Wu and Liu, JASA 2007).
+    over functions of the kernel's space plus an intercept. With two classes :math:`m_i = y_i f(x_i)`, the functional
+    margin of a row; with k classes there is a function for each, summing to 0, the largest wins, and
+    :math:`m_i = f_{y_i}(x_i) - \max_{j \ne y_i} f_j(x_i)`. A row whose margin falls below the truncation :math:`s` costs
+    the constant :math:`\ell(s)` wherever it lies: it is given up as an outlier (`outliers_`) and no longer pulls at the
+    boundary. The problem is not convex; it is solved as a sequence of convex problems along which the objective never
+    rises (Wu and Liu, JASA 2007). With a utility matrix U each row has a term for every class,
+    :math:`U_{y_i j} \min(\ell(m_{ij}), \ell(s))` with the margin :math:`m_{ij}` of class j (Liu, Wu and He).
 
-    For now two classes only; requires scikit-learn 1.6 or later.
+    Requires scikit-learn 1.6 or later.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss against the penalty, > 0. The same C as in `sklearn.svm.SVC`.
     truncation : float <= 0, "auto" or None, default="auto"
-        Where the loss is cut off, the paper's s. "auto" is the lowest Fisher-consistent point (-1 for the hinge and two
-        classes), 0 is psi-learning, None leaves the loss whole: the ordinary support vector machine.
+        Where the loss is cut off, the paper's s. "auto" is the lowest Fisher-consistent point (-1/(k-1) for the hinge
+        and k classes), 0 is psi-learning, None leaves the loss whole: the ordinary support vector machine.
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
         The loss before truncation.
-    penalty : {"l2"}, default="l2"
-        The penalty.
+    penalty : {"l2", "l1", "adaptive_l1"}, default="l2"
+        Half the squared norm; the sum of the absolute coefficients, which selects variables; or that sum with each
+        coefficient divided by its size in the l2 fit, which selects fewer and shrinks them less. The last two need the
+        linear kernel.
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         The kernel, as in `sklearn.svm.SVC`. A callable gets two matrices and returns the matrix of kernel values.
     gamma : float, "scale", "auto", "q1", "median" or "q3", default="scale"
@@ -53,8 +64,17 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Power of the poly kernel.
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
-    utility, cost : None
-        Reserved for utilities and costs of the classes; not available yet.
+    utility : array-like or DataFrame of shape (n_classes, n_classes), default=None
+        What a decision is worth, >= 0: row = true class, column = decision, in the order of `classes_`; a DataFrame goes
+        by the names of its rows and columns. None: right decisions are worth 1, others nothing.
+    cost : array-like or DataFrame of shape (n_classes, n_classes), default=None
+        What a decision costs, >= 0, in place of `utility`.
+    cost_form : {"utility", "direct"}, default="utility"
+        How costs enter: as the utilities max(cost) - cost, or as they are, in a loss that is not convex even without
+        truncation (hinge loss and l2 penalty only).
+    utility_baseline : {"keep", "row_minimum"}, default="keep"
+        What is subtracted from each utility: nothing, or the smallest of its row. The best decisions stay the same, the
+        loss that stands in for them does not.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class.
     fit_intercept : bool, default=True
@@ -79,20 +99,24 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The classes, sorted. Positive decision values mean the second.
-    coef_ : ndarray of shape (1, n_features)
-        The weights of a linear kernel's function.
-    intercept_ : ndarray of shape (1,)
-        The intercept.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted. With two, positive decision values mean the second.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The weights of a linear kernel's functions; one function for two classes, else one per class.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The intercepts.
+    n_features_selected_ : int
+        Columns with a coefficient that is not 0; linear kernel only.
+    selected_features_ : ndarray of shape (n_features_selected_,)
+        Their names, where X had any, else their positions.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the training rows, ascending.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
         The support vectors; empty for a precomputed kernel.
-    n_support_ : ndarray of shape (2,)
+    n_support_ : ndarray of shape (n_classes,)
         Support vectors of each class.
-    dual_coef_ : ndarray of shape (1, n_SV)
-        Their coefficients.
+    dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
+        Their coefficients. With the l1 penalties they only certify: what predicts is `coef_`.
     objective_ : float
         The value of the full, non-convex objective.
     objective_trace_ : ndarray
@@ -108,7 +132,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     solver_ : str
         The solver that was taken.
     margins_ : ndarray of shape (n_samples,)
-        The functional margin y f(x) of each training row.
+        The functional margin of each training row.
     outliers_ : ndarray of bool of shape (n_samples,)
         Rows whose margin is below the truncation.
     outlier_scores_ : ndarray of shape (n_samples,)
@@ -140,6 +164,14 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array([0, 9])
     >>> model.predict([[-6.0], [6.0]])
     array([0, 1])
+
+    Three classes, and a mistake that is worth half as much as being right:
+
+    >>> X = np.array([[0.0, 0.0], [0.2, 0.1], [1.0, 0.0], [1.1, 0.2], [0.0, 1.0], [0.1, 1.2]])
+    >>> y = np.array(["a", "a", "b", "b", "c", "c"])
+    >>> model = TruncatedSVC(10.0, kernel="linear", utility=[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]).fit(X, y)
+    >>> model.coef_.shape, model.decision_function(X).shape, float(model.utility_score(X, y))
+    ((3, 2), (6, 3), 1.0)
     """
 
     def __init__(
@@ -153,8 +185,10 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        utility: None = None,
-        cost: None = None,
+        utility: Any = None,
+        cost: Any = None,
+        cost_form: str = "utility",
+        utility_baseline: str = "keep",
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
@@ -176,6 +210,8 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef0 = coef0
         self.utility = utility
         self.cost = cost
+        self.cost_form = cost_form
+        self.utility_baseline = utility_baseline
         self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -191,7 +227,6 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.classifier_tags.multi_class = False
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TruncatedSVC:
@@ -205,7 +240,7 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The rows. float64, float32 and CSR are taken as they are, everything else is converted. With
             ``kernel="precomputed"`` the n_samples x n_samples matrix of kernel values.
         y : array-like of shape (n_samples,)
-            The labels: two classes, numbers or text.
+            The labels: two classes or more, numbers or text.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C by row, >= 0. A row of weight 2 counts as two rows.
 
@@ -214,7 +249,6 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : TruncatedSVC
             The fitted estimator.
         """
-        self._refuse_what_is_to_come()
         X, y = validate_data(self, X, y, **self._accepted())
         classes, codes = _input.encode(y)
         if sample_weight is not None:
@@ -234,6 +268,10 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gamma=_input.name_or_real("gamma", self.gamma),
             degree=_input.whole("degree", self.degree, 1, 64),
             coef0=_input.real("coef0", self.coef0),
+            utility=_input.payoff("utility", self.utility, classes),
+            cost=_input.payoff("cost", self.cost, classes),
+            cost_form=_input.text("cost_form", self.cost_form),
+            utility_baseline=_input.text("utility_baseline", self.utility_baseline),
             class_weight=self._class_factors(classes, y),
             fit_intercept=bool(self.fit_intercept),
             tol=_input.real("tol", self.tol),
@@ -265,11 +303,13 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Positive values mean ``classes_[1]``.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values mean ``classes_[1]``; with more, the largest wins.
         """
         rows = self._rows(X)
-        return self._fitted.decision_function(rows, _input.threads(self.n_jobs))
+        values = self._fitted.decision_function(rows, _input.threads(self.n_jobs))
+        functions = self._fitted.functions
+        return values if functions == 1 else values.reshape(-1, functions)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row.
@@ -287,13 +327,60 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self.classes_[self._fitted.predict_codes(rows, _input.threads(self.n_jobs))]
 
+    def utility_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The average utility of the decisions, or their average cost for a model fitted with costs.
+
+        Without such a matrix a right decision is worth 1 and a wrong one nothing: the accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+        y : array-like of shape (n_samples,)
+            Their true classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Higher is better with utilities, lower with costs.
+        """
+        rows = self._rows(X)
+        decided = self._fitted.predict_codes(rows, _input.threads(self.n_jobs))
+        true = column_or_1d(y)
+        check_consistent_length(decided, true, sample_weight)
+        place = {label: at for at, label in enumerate(self.classes_.tolist())}
+        if unknown := [label for label in np.unique(true).tolist() if label not in place]:
+            raise ValueError(f"y holds classes that the model does not know: {unknown[:10]!r}")
+        places = [place[label] for label in true.tolist()]
+        matrix = self._fitted.cost if self._fitted.utility is None else self._fitted.utility
+        k = len(self.classes_)
+        payoff = np.eye(k) if matrix is None else np.reshape(matrix, (k, k))
+        return float(np.average(payoff[places, decided], weights=sample_weight))
+
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """The weights of a linear kernel's function, of shape (1, n_features)."""
-        weights = self._fitted.coef if hasattr(self, "_fitted") else None
-        if weights is None:
-            raise AttributeError("coef_ is only available after fitting with a linear kernel")
-        return weights.reshape(1, -1)
+        """The weights of a linear kernel's functions, of shape (1, n_features) or (n_classes, n_features)."""
+        return self._of_linear("coef_", lambda fitted: fitted.coef).reshape(self._fitted.functions, -1)
+
+    @property
+    def selected_features_(self) -> NDArray[Any]:
+        """Columns with a coefficient that is not 0: their names, where X had any, else their positions."""
+        columns = self._of_linear("selected_features_", lambda fitted: fitted.selected).astype(np.intp)
+        names = getattr(self, "feature_names_in_", None)
+        return columns if names is None else names[columns]
+
+    @property
+    def n_features_selected_(self) -> int:
+        """Number of columns with a coefficient that is not 0."""
+        return len(self._of_linear("n_features_selected_", lambda fitted: fitted.selected))
+
+    def _of_linear(self, name: str, get: Callable[[_core.Fitted], NDArray[Any] | None]) -> NDArray[Any]:
+        found = get(self._fitted) if hasattr(self, "_fitted") else None
+        if found is None:
+            raise AttributeError(f"{name} is only available after fitting with a linear kernel")
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `outlast.load` and the command line read.
@@ -325,13 +412,6 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _accepted(self) -> dict[str, Any]:
         """What validate_data lets through as it is."""
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
-    def _refuse_what_is_to_come(self) -> None:
-        for name in ("utility", "cost"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} is not available yet: leave it at None")
-        if self.penalty in ("l1", "adaptive_l1"):
-            raise ValueError(f"penalty = {self.penalty!r} is not available yet: use 'l2'")
 
     def _rows(self, X: Any) -> Any:
         """X of a prediction in the core's form."""
@@ -371,9 +451,9 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _take(self, fitted: _core.Fitted) -> None:
         self._fitted = fitted
-        self.intercept_ = np.array([fitted.intercept])
+        self.intercept_ = fitted.intercept
         self.support_ = fitted.support.astype(np.intp)
-        self.dual_coef_ = fitted.dual_coef.reshape(1, -1)
+        self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.functions).T
         self.objective_ = fitted.objective
         self.objective_trace_ = fitted.trace
         # scikit-learn expects at least 1: solving the first convex problem counts where nothing was left to do after it
@@ -429,6 +509,10 @@ def load(path: str | os.PathLike[str]) -> TruncatedSVC:
         loss=fitted.loss,
         penalty=fitted.penalty,
         kernel=fitted.kernel,
+        utility=_square(fitted.utility, fitted),
+        cost=_square(fitted.cost, fitted),
+        cost_form=fitted.cost_form,
+        utility_baseline=fitted.utility_baseline,
         class_weight=None if fitted.class_weight is None else dict(zip(fitted.classes, fitted.class_weight, strict=True)),
         fit_intercept=fitted.fit_intercept,
         tol=fitted.tol,
@@ -446,6 +530,10 @@ def load(path: str | os.PathLike[str]) -> TruncatedSVC:
     model._training_rows = None
     model._take(fitted)
     return model
+
+
+def _square(matrix: list[float] | None, fitted: _core.Fitted) -> NDArray[np.float64] | None:
+    return None if matrix is None else np.reshape(matrix, (len(fitted.classes), -1))
 
 
 def _print_progress(stage: str, step: int, objective: float, gap: float) -> None:

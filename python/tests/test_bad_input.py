@@ -76,8 +76,23 @@ def test_weights():
         ({"max_iter": 0}, ValueError),
         ({"cache_size": -1.0}, ValueError),
         ({"solver": "magic"}, ValueError),
-        ({"utility": np.eye(2)}, ValueError),
-        ({"cost": np.eye(2)}, ValueError),
+        ({"kernel": "poly", "penalty": "adaptive_l1"}, ValueError),
+        ({"utility": np.eye(3)}, ValueError),
+        ({"utility": [[1, 0]]}, ValueError),
+        ({"utility": [[1, 0], [0]]}, ValueError),
+        ({"utility": [1, 0]}, ValueError),
+        ({"utility": "much"}, ValueError),
+        ({"utility": [[1, -1], [0, 1]]}, ValueError),
+        ({"utility": [[1, 0], [0, np.nan]]}, ValueError),
+        ({"utility": [[1, np.inf], [0, 1]]}, ValueError),
+        ({"utility": np.zeros((2, 2))}, ValueError),
+        ({"cost": -np.eye(2)}, ValueError),
+        ({"cost": np.ones((2, 2))}, ValueError),
+        ({"utility": np.eye(2), "cost": np.eye(2)}, ValueError),
+        ({"utility_baseline": "lowest"}, ValueError),
+        ({"cost_form": "odd"}, ValueError),
+        ({"cost_form": "direct"}, ValueError),
+        ({"loss": "logistic", "cost": 1 - np.eye(2), "cost_form": "direct"}, ValueError),
         ({"random_state": -1}, ValueError),
     ],
     ids=str,
@@ -86,6 +101,42 @@ def test_parameters_are_refused_by_name(parameters, kind):
     name = list(parameters)[-1]
     with pytest.raises(kind, match=rf"\b{name}\b"):
         TruncatedSVC(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"utility": np.eye(2)}, "utility has 2 rows, expected 3 x 3"),
+        ({"utility": [[1, 0, 0], [0, 1], [0, 0, 1]]}, "utility has 2 values in row 1, expected 3 x 3"),
+        ({"utility": np.eye(3) - 0.5}, "utility, row 0, column 1 .*: -0.5 for deciding \"b\" when \"a\" is true"),
+        ({"cost": np.full((3, 3), np.inf)}, "cost, row 0, column 0 .*: inf for deciding"),
+        ({"utility": np.zeros((3, 3))}, "utility = a matrix of zeros is not allowed"),
+        ({"penalty": "l1"}, "penalty = \"l1\" with the rbf kernel is not allowed"),
+        ({"truncation": 0.1}, "truncation = 0.1 is not allowed"),
+        ({"utility": np.eye(3), "cost": np.eye(3)}, "only one of utility and cost"),
+        (
+            {"cost": 1 - np.eye(3), "cost_form": "direct", "loss": "logistic"},
+            "cost_form = \"direct\" with the logistic loss is not allowed",
+        ),
+    ],
+    ids=str,
+)
+def test_refusals_name_the_place(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TruncatedSVC(**parameters).fit(X, np.array(["a", "b", "c"])[np.arange(60) % 3])
+
+
+def test_a_class_without_weight_is_named():
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    with pytest.raises(ValueError, match='class "c" has no row of positive weight'):
+        TruncatedSVC().fit(X, y, (y != "c").astype(float))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_class_of_one_row(kernel):
+    y = np.where(np.arange(60) == 7, 2, Y)
+    model = TruncatedSVC(kernel=kernel, C=10.0).fit(X, y)
+    assert model.decision_function(X).shape == (60, 3) and np.isfinite(model.objective_)
 
 
 def test_read_only_memory_maps(tmp_path):

@@ -93,6 +93,32 @@ pub fn class_text(class: &Class) -> String {
     shown(&class.to_string())
 }
 
+/// Classes named in one line of text.
+const CLASSES_SHOWN: usize = 12;
+
+/// Classes with a number each, not too many: `a (5), b (7)`.
+pub fn classes_text<'a>(classes: impl ExactSizeIterator<Item = (&'a Class, usize)>) -> String {
+    let more = classes.len().saturating_sub(CLASSES_SHOWN);
+    let named = classes.take(CLASSES_SHOWN).map(|(class, number)| format!("{} ({number})", class_text(class)));
+    listed(named.collect(), more)
+}
+
+/// Names in one line, and how many were left out.
+pub fn listed(mut names: Vec<String>, more: usize) -> String {
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+/// A text of at most `most` characters.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_string();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['~']).collect()
+}
+
 /// A field of a CSV file, quoted where needed.
 pub fn csv_field(text: &str) -> String {
     let special = text.contains([',', '"', '\n', '\r', ';', '\t']) || text.trim() != text || text.is_empty();
@@ -125,6 +151,15 @@ mod tests {
     fn tables_line_up() {
         let rows = [vec!["a".to_string(), "1".to_string()], vec!["bcd".to_string(), "23".to_string()]];
         assert_eq!(table(&["x", "rows"], &rows), "x    rows\na       1\nbcd    23\n");
+    }
+
+    #[test]
+    fn lists_are_cut() {
+        let classes: Vec<Class> = (0..100).map(Class::Int).collect();
+        let text = classes_text(classes.iter().zip(1..101));
+        assert!(text.starts_with("0 (1), 1 (2), ") && text.ends_with("11 (12), 88 more"), "{text}");
+        assert_eq!(classes_text(classes[..2].iter().zip([3, 4])), "0 (3), 1 (4)");
+        assert_eq!((cut("abcdef", 4), cut("abcd", 4)), ("abc~".to_string(), "abcd".to_string()));
     }
 
     #[test]

@@ -5,7 +5,10 @@ use crate::fitted::Fitted;
 use crate::gate;
 use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
-use outlast::{Class, ClassWeight, Error, FitRequest, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation};
+use outlast::{
+    Baseline, Class, ClassWeight, CostForm, Error, FitRequest, Gamma, Kernel, Labels, Loss, Penalty, Truncated,
+    Truncation,
+};
 use pyo3::prelude::*;
 
 /// A number, or the name of a rule that finds one.
@@ -61,11 +64,11 @@ fn gamma(value: NumberOrName) -> outlast::Result<Gamma> {
 /// Fits a truncated-loss SVM.
 ///
 /// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
-/// positions in `classes`. `class_weight` has one factor per class; `threads=None` means all cores. `progress` is called
+/// positions in `classes`. `utility` and `cost` are lists of rows, `class_weight` has one factor per class; `threads=None` means all cores. `progress` is called
 /// as progress(stage, step, objective, gap); what it raises ends the fit.
 #[pyfunction]
-#[pyo3(signature = (x, codes, classes, *, c, truncation, loss, penalty, kernel, gamma, degree, coef0, class_weight,
-    fit_intercept, tol, max_iter, cache_size, threads, random_state, solver, sample_weight=None, feature_names=None,
+#[pyo3(signature = (x, codes, classes, *, c, truncation, loss, penalty, kernel, gamma, degree, coef0, utility, cost,
+    cost_form, utility_baseline, class_weight, fit_intercept, tol, max_iter, cache_size, threads, random_state, solver, sample_weight=None, feature_names=None,
     start=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "every one is a named parameter of the estimator")]
 pub fn fit(
@@ -81,6 +84,10 @@ pub fn fit(
     gamma: NumberOrName,
     degree: u32,
     coef0: f64,
+    utility: Option<Vec<Vec<f64>>>,
+    cost: Option<Vec<Vec<f64>>>,
+    cost_form: &str,
+    utility_baseline: &str,
     class_weight: Option<Vec<f64>>,
     fit_intercept: bool,
     tol: f64,
@@ -101,10 +108,10 @@ pub fn fit(
             loss: Loss::from_name(loss)?,
             penalty: Penalty::from_name(penalty)?,
             kernel: Kernel::from_name(kernel, self::gamma(gamma)?, degree, coef0)?,
-            utility: None,
-            cost: None,
-            cost_form: outlast::CostForm::Utility,
-            utility_baseline: outlast::Baseline::Keep,
+            utility,
+            cost,
+            cost_form: CostForm::from_name(cost_form)?,
+            utility_baseline: Baseline::from_name(utility_baseline)?,
             class_weight: class_weight.map_or(ClassWeight::Equal, ClassWeight::Given),
             fit_intercept,
             tol,
@@ -128,4 +135,24 @@ pub fn fit(
         parameters.fit_with(&*design, &labels, &request)
     })?;
     Ok(Fitted { model })
+}
+
+/// The widths of an rbf kernel worth trying: gamma by the lower quartile, the median and the upper quartile of the
+/// distances between rows of different classes.
+#[pyfunction]
+#[pyo3(signature = (x, codes, classes, sample_weight=None, threads=None))]
+pub fn gamma_quartiles(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    codes: PyReadonlyArray1<'_, u32>,
+    classes: Vec<ClassName>,
+    sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+    threads: Option<usize>,
+) -> PyResult<(f64, f64, f64)> {
+    let classes = classes.into_iter().map(Class::from).collect();
+    let labels = Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)?;
+    let design = x.design()?;
+    let weights = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let [q1, median, q3] = gate::run(py, threads, None, move |_| outlast::gamma_quartiles(&*design, &labels, weights))?;
+    Ok((q1, median, q3))
 }

@@ -9,6 +9,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use outlast::Model;
 use outlast::model::Training;
 use outlast::problem::KernelFunction;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ type State<'py> = (
 
 #[pymethods]
 impl Fitted {
-    /// f(x) + b of each row, on that many threads; None for all cores.
+    /// f(x) + b, rows x functions in one sequence, on that many threads; None for all cores.
     #[pyo3(signature = (x, threads=None))]
     fn decision_function<'py>(
         &self,
@@ -98,6 +99,42 @@ impl Fitted {
         &self.model.summary.penalty
     }
 
+    /// The utility matrix given, row by row.
+    #[getter]
+    fn utility(&self) -> Option<Vec<f64>> {
+        self.model.summary.utility.clone()
+    }
+
+    /// The cost matrix given, row by row.
+    #[getter]
+    fn cost(&self) -> Option<Vec<f64>> {
+        self.model.summary.cost.clone()
+    }
+
+    /// How costs entered the loss.
+    #[getter]
+    fn cost_form(&self) -> &str {
+        &self.model.summary.cost_form
+    }
+
+    /// What was subtracted from the rows of the utility matrix.
+    #[getter]
+    fn utility_baseline(&self) -> &str {
+        &self.model.summary.utility_baseline
+    }
+
+    /// Number of decision functions: 1 for two classes, else one per class.
+    #[getter]
+    fn functions(&self) -> usize {
+        self.model.predictor.functions()
+    }
+
+    /// Columns with a coefficient that is not 0, for a linear model.
+    #[getter]
+    fn selected<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<usize>>> {
+        self.model.selected().map(|columns| PyArray1::from_vec(py, columns))
+    }
+
     /// Factors on C by class; None where all are 1.
     #[getter]
     fn class_weight(&self) -> Option<Vec<f64>> {
@@ -158,16 +195,16 @@ impl Fitted {
         }
     }
 
-    /// w of a linear model.
+    /// w of a linear model, functions x columns in one sequence.
     #[getter]
     fn coef<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.model.predictor.weights().map(|weights| PyArray1::from_slice(py, weights))
     }
 
-    /// b
+    /// b, one per function.
     #[getter]
-    fn intercept(&self) -> f64 {
-        self.model.predictor.intercepts[0]
+    fn intercept<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.model.predictor.intercepts)
     }
 
     /// Positions of the support vectors among the training rows, ascending.
@@ -176,7 +213,7 @@ impl Fitted {
         PyArray1::from_slice(py, &self.model.predictor.support)
     }
 
-    /// The support vectors' coefficients.
+    /// The support vectors' coefficients, support vectors x functions in one sequence.
     #[getter]
     fn dual_coef<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.model.predictor.coefficients)
@@ -230,7 +267,7 @@ impl Fitted {
         self.model.summary.rows
     }
 
-    /// y f(x) of each training row; None for a model that was loaded from a file.
+    /// The functional margin of each training row; None for a model that was loaded from a file.
     #[getter]
     fn margins<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
         self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.margins))
@@ -275,11 +312,19 @@ impl Fitted {
     ) -> PyResult<Fitted> {
         let mut model = storage::from_bytes(data)?;
         if let (Some(margins), Some(outliers), Some(expansion)) = (margins, outliers, expansion) {
-            model.training = Some(Training {
+            let training = Training {
                 margins: margins.as_slice()?.to_vec(),
                 outliers: outliers.as_slice()?.to_vec(),
                 expansion: expansion.as_slice()?.to_vec(),
-            });
+            };
+            let (rows, values) = (model.summary.rows, model.summary.rows.checked_mul(model.predictor.functions()));
+            let lengths = (training.margins.len(), training.outliers.len(), Some(training.expansion.len()));
+            if lengths != (rows, rows, values) {
+                return Err(PyValueError::new_err(format!(
+                    "the training rows are not those of a model of {rows} rows"
+                )));
+            }
+            model.training = Some(training);
         }
         Ok(Fitted { model })
     }

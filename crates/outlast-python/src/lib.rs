@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::fit::fit;
+    use crate::fit::{fit, gamma_quartiles};
     #[pymodule_export]
     use crate::fitted::Fitted;
 }

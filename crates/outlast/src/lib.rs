@@ -3,12 +3,15 @@
 //! Outlast minimises
 //!
 //! ```text
-//! 1/2 |f|^2 + C sum_i weight_i min(l(y_i f(x_i)), l(s))
+//! penalty(f) + C sum_i weight_i min(l(m_i), l(s))
 //! ```
 //!
-//! over linear functions or those of a kernel's space, plus an unpenalised intercept. The loss l (hinge, logistic,
-//! exponential) is cut off at a margin s <= 0, the *truncation*: rows further on the wrong side stop pulling and are
-//! reported as outliers. Without truncation it is the ordinary support vector machine.
+//! over linear functions or those of a kernel's space, plus unpenalised intercepts. With two classes m_i = y_i f(x_i); with
+//! k classes there is a function for each, sum_j f_j = 0, and m_i = f_y(x_i) - max_{j != y} f_j(x_i). The loss l (hinge,
+//! logistic, exponential) is cut off at a margin s <= 0, the *truncation*: rows further on the wrong side stop pulling and
+//! are reported as outliers. Without truncation it is the ordinary (multicategory) support vector machine. A utility matrix U
+//! gives a row a term for every class, U[y_i, j] min(l(m_ij), l(s)) with the margin m_ij of class j. The penalty is
+//! 1/2 sum_j |f_j|^2, or for linear functions the (weighted) sum of absolute coefficients, which selects variables.
 //!
 //! ```
 //! use outlast::{Dense, Kernel, Truncated};
@@ -25,7 +28,8 @@
 //!
 //! Rows go in as [`Dense`] (f64 or f32) or [`Csr`], labels as anything that is a [`Target`]. [`Truncated`] holds the
 //! parameters, [`FitRequest`] sample weights, a warm start and a [`Control`] for progress, interrupt and time limit;
-//! [`Model`] predicts. [`problem::TwoClass`] judges any candidate by objective and duality gap without calling a solver.
+//! [`Model`] predicts. [`problem::TwoClass`] and [`problem::ManyClass`] judge any candidate by objective and duality gap
+//! without calling a solver. [`gamma_quartiles`] finds kernel widths worth trying.
 //! The crate prints nothing. Readers and model files are in `io`, behind the feature of that name.
 
 pub mod control;
@@ -41,7 +45,7 @@ pub mod solver;
 pub use control::{Control, Progress};
 pub use data::{Class, Csr, Dense, Design, Labels, Target};
 pub use error::{Error, Result};
-pub use model::{Baseline, ClassWeight, CostForm, FitRequest, Model, Truncated, Truncation};
+pub use model::{Baseline, ClassWeight, CostForm, FitRequest, Model, Truncated, Truncation, gamma_quartiles};
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
 pub use solver::Status;
 

@@ -3,9 +3,12 @@
 use crate::failure::Failure;
 use crate::output::class_text;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
-use outlast::{ClassWeight, Error, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation, io};
+use outlast::{
+    Baseline, ClassWeight, CostForm, Error, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation, io,
+};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The method and its parameters.
@@ -25,8 +28,8 @@ pub struct MethodArgs {
         help_heading = "Method"
     )]
     pub c: f64,
-    /// Margin below which a row costs no more and counts as an outlier: a number <= 0, auto (-1 for the hinge
-    /// with two classes), or none for the ordinary support vector machine
+    /// Margin below which a row costs no more and counts as an outlier: a number <= 0, auto (-1/(k-1) for the hinge
+    /// with k classes), or none for the ordinary support vector machine
     #[arg(long, value_name = "NUMBER|auto|none", default_value = "auto", value_parser = truncation,
         allow_negative_numbers = true, help_heading = "Method")]
     pub truncation: Truncation,
@@ -34,8 +37,21 @@ pub struct MethodArgs {
     #[arg(long, default_value = "hinge", value_parser = PossibleValuesParser::new(loss_names()), help_heading = "Method")]
     pub loss: String,
     /// Penalty on the size of the decision function
-    #[arg(long, default_value = "l2", value_parser = PossibleValuesParser::new(penalty_names()), help_heading = "Method")]
+    #[arg(long, default_value = "l2", value_parser = PossibleValuesParser::new(penalties()), help_heading = "Method")]
     pub penalty: String,
+    /// What decisions are worth: a CSV file with the classes decided for as header and a row per true class, in the
+    /// order of the header unless the first column names it; all values >= 0
+    #[arg(long, value_name = "FILE", conflicts_with = "cost", help_heading = "Method")]
+    pub utility: Option<PathBuf>,
+    /// What decisions cost: a CSV file as for --utility
+    #[arg(long, value_name = "FILE", help_heading = "Method")]
+    pub cost: Option<PathBuf>,
+    /// How costs enter the loss
+    #[arg(long, default_value = "utility", value_parser = PossibleValuesParser::new(cost_forms()), help_heading = "Method")]
+    pub cost_form: String,
+    /// What is subtracted from each utility
+    #[arg(long, default_value = "keep", value_parser = PossibleValuesParser::new(baselines()), help_heading = "Method")]
+    pub utility_baseline: String,
     /// Kernel
     #[arg(long, default_value = "rbf", value_parser = PossibleValuesParser::new(Kernel::NAMES), help_heading = "Method")]
     pub kernel: String,
@@ -85,17 +101,41 @@ pub struct MethodArgs {
 }
 
 impl MethodArgs {
+    /// Checks what can be checked before any file is read. Standard input holds one thing only.
+    pub fn check(&self, data: &Path) -> Result<(), Failure> {
+        let from_input = |path: &Path| path == Path::new("-");
+        for (option, file) in [("--utility", &self.utility), ("--cost", &self.cost)] {
+            if file.as_deref().is_some_and(from_input) && from_input(data) {
+                return Err(Failure::Usage(format!("{option} - and the data can't both be standard input")));
+            }
+        }
+        let mut parameters = self.without_data()?;
+        // which matrix is given matters here, not what is in it
+        parameters.utility = self.utility.as_ref().map(|_| Vec::new());
+        parameters.cost = self.cost.as_ref().map(|_| Vec::new());
+        Ok(parameters.check()?)
+    }
+
     /// The parameters, for data with these labels.
     pub fn parameters(&self, labels: &Labels) -> Result<Truncated, Failure> {
+        let mut parameters = self.without_data()?.class_weight(self.class_weight(labels)?);
+        let read = |path: &PathBuf, what| io::read_payoff(path, what, labels.classes());
+        parameters.utility = self.utility.as_ref().map(|path| read(path, "utility")).transpose()?;
+        parameters.cost = self.cost.as_ref().map(|path| read(path, "cost")).transpose()?;
+        Ok(parameters)
+    }
+
+    fn without_data(&self) -> Result<Truncated, Failure> {
         let mut parameters = Truncated::new(self.c)
             .truncation(self.truncation)
             .loss(Loss::from_name(&self.loss)?)
             .kernel(Kernel::from_name(&self.kernel, self.gamma, self.degree, self.coef0)?)
-            .class_weight(self.class_weight(labels)?)
+            .penalty(Penalty::from_name(&self.penalty)?)
+            .cost_form(CostForm::from_name(&self.cost_form)?)
+            .utility_baseline(Baseline::from_name(&self.utility_baseline)?)
             .fit_intercept(self.fit_intercept && !self.no_intercept)
             .tol(self.tol)
             .solver(self.solver.clone());
-        parameters.penalty = Penalty::from_name(&self.penalty)?;
         parameters.max_iter = self.max_iter;
         parameters.cache_size = self.cache_size;
         parameters.random_state = self.random_state;
@@ -137,8 +177,16 @@ fn loss_names() -> Vec<&'static str> {
     outlast::problem::loss::ALL.iter().map(|loss| loss.name()).collect()
 }
 
-fn penalty_names() -> Vec<&'static str> {
-    Penalty::ALL.iter().map(|penalty| penalty.name()).collect()
+fn penalties() -> Vec<PossibleValue> {
+    Penalty::ALL.iter().map(|penalty| PossibleValue::new(penalty.name()).help(penalty.about())).collect()
+}
+
+fn cost_forms() -> Vec<PossibleValue> {
+    CostForm::ALL.iter().map(|form| PossibleValue::new(form.name()).help(form.about())).collect()
+}
+
+fn baselines() -> Vec<PossibleValue> {
+    Baseline::ALL.iter().map(|baseline| PossibleValue::new(baseline.name()).help(baseline.about())).collect()
 }
 
 fn truncation(text: &str) -> Result<Truncation, String> {

@@ -43,6 +43,9 @@ pub enum Command {
     /// Compare a model's predictions with known labels
     #[command(after_help = EVALUATE_EXAMPLES)]
     Evaluate(EvaluateArgs),
+    /// Print kernel widths worth trying: the quartiles of the distances between the classes
+    #[command(after_help = GAMMA_EXAMPLES)]
+    Gamma(GammaArgs),
     /// Show what truncation does, on made-up data with wrong labels
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
@@ -53,6 +56,8 @@ const FIT_EXAMPLES: &str = "Examples:
   outlast fit data.csv --target species -C 10 --gamma 0.5 -o model.outlast
   outlast fit train.svm.gz --kernel linear -o model.outlast
   outlast fit data.csv --truncation none              the ordinary support vector machine
+  outlast fit data.csv --utility utility.csv          decisions worth what the file says, any number of classes
+  outlast fit data.csv --kernel linear --penalty l1   selects variables
   outlast fit data.csv --outliers suspects.csv        every row with its margin, the worst are worth a look
   zcat data.csv.gz | outlast fit - --json             one JSON object for programs";
 
@@ -62,12 +67,21 @@ const PREDICT_EXAMPLES: &str = "Examples:
   cat new.csv | outlast predict model.outlast - | head
 
 The answer has one line per row: the predicted class, and the decision value (positive for the second class,
-further from 0 the surer).";
+further from 0 the surer). With more than two classes there is a decision value for each, in a column of its name; the
+largest wins.";
 
 const EVALUATE_EXAMPLES: &str = "Examples:
   outlast evaluate model.outlast test.csv
   outlast evaluate model.outlast test.csv --target species
-  outlast evaluate model.outlast test.csv --fail-below 0.9     exit code 1 if the accuracy is lower";
+  outlast evaluate model.outlast test.csv --fail-below 0.9     exit code 1 if the accuracy is lower
+
+A model fitted with --utility or --cost also shows what its decisions are worth, or cost, on average.";
+
+const GAMMA_EXAMPLES: &str = "Examples:
+  outlast gamma data.csv
+  outlast gamma data.csv --target species --json
+
+`outlast fit --gamma q1`, median and q3 use the same numbers.";
 
 const DEMO_EXAMPLES: &str = "Examples:
   outlast demo
@@ -138,6 +152,21 @@ pub struct EvaluateArgs {
     /// Exit with code 1 if the accuracy is below this share, from 0 to 1
     #[arg(long, value_name = "ACCURACY", value_parser = share)]
     pub fail_below: Option<f64>,
+    #[command(flatten)]
+    pub input: DataArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+/// Arguments of `outlast gamma`.
+#[derive(Args)]
+pub struct GammaArgs {
+    /// Labelled data: CSV or LIBSVM text, plain or gzipped; - is standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Column of the sample weights: a name or a number
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, help_heading = "Data")]
+    pub weight_column: Option<String>,
     #[command(flatten)]
     pub input: DataArgs,
     #[command(flatten)]

@@ -4,9 +4,10 @@ use super::labels_of;
 use crate::args::FitArgs;
 use crate::destination;
 use crate::failure::Failure;
-use crate::output::{self, Pairs, class_json, class_text, count, csv_field, seconds, short};
+use crate::output::{self, Pairs, class_json, class_text, classes_text, count, csv_field, listed, seconds, short};
 use crate::watch::Watch;
-use outlast::{FitRequest, KernelFunction, Labels, Model, Status, io};
+use outlast::error::shown;
+use outlast::{Class, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -14,6 +15,10 @@ use std::time::Instant;
 
 /// Outliers shown in the summary.
 const WORST: usize = 10;
+
+/// Most selected variables named in the summary, and most characters they take.
+const NAMED: usize = 20;
+const NAMED_LENGTH: usize = 300;
 
 /// What a fit found, ready to be shown.
 struct Fitted {
@@ -28,6 +33,7 @@ pub fn run(request: &FitArgs) -> Result<(), Failure> {
     let (model, outliers) = (request.output.as_deref(), request.outliers.as_deref());
     let taken = destination::check(&[("--output", model), ("--outliers", outliers)], request.show.json)?;
     destination::check_no_terminal("--output", model)?;
+    request.method.check(&request.data)?;
     let watch = Watch::start(request.show.quiet);
     let fitted = fit(request, &watch)?;
     watch.say("writing");
@@ -106,7 +112,7 @@ impl Fitted {
         self.table.labels.as_ref()
     }
 
-    fn label(&self, row: usize) -> Option<&outlast::Class> {
+    fn label(&self, row: usize) -> Option<&Class> {
         let labels = self.labels()?;
         labels.classes().get(*labels.codes().get(row)? as usize)
     }
@@ -141,8 +147,60 @@ impl Fitted {
         Ok(())
     }
 
-    fn classes(&self) -> impl Iterator<Item = (&outlast::Class, usize)> {
+    fn classes(&self) -> impl ExactSizeIterator<Item = (&Class, usize)> {
         self.model.classes().iter().zip(self.model.summary.class_rows.iter().copied())
+    }
+
+    /// Rows of each class beyond the truncation.
+    fn outliers_by_class(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.model.classes().len()];
+        if let (Some(labels), Some(training)) = (self.labels(), &self.model.training) {
+            let rows = labels.codes().iter().zip(&training.outliers);
+            rows.filter(|(_, outlier)| **outlier).for_each(|(&code, _)| counts[code as usize] += 1);
+        }
+        counts
+    }
+
+    /// The variables a penalty that selects has left: by name, or counted from 1.
+    fn selected(&self) -> Option<Vec<Value>> {
+        let selects = Penalty::from_name(&self.model.summary.penalty).is_ok_and(Penalty::selects);
+        let columns = self.model.selected().filter(|_| selects)?;
+        let name = |column: usize| match &self.table.feature_names {
+            Some(names) => json!(names[column]),
+            None => json!(column + 1),
+        };
+        Some(columns.into_iter().map(name).collect())
+    }
+
+    fn selected_text(&self, selected: &[Value]) -> String {
+        let total = format!("{} of {}", selected.len(), count(self.table.cols(), "feature", "features"));
+        let mut names = Vec::new();
+        let mut length = 0;
+        for value in selected {
+            let name = shown(value.as_str().map_or_else(|| value.to_string(), str::to_string).as_str());
+            length += name.chars().count() + 2;
+            if names.len() == NAMED || length > NAMED_LENGTH {
+                break;
+            }
+            names.push(name);
+        }
+        let more = selected.len() - names.len();
+        if names.is_empty() { total } else { format!("{total}: {}", listed(names, more)) }
+    }
+
+    /// What decisions are worth, in words.
+    fn payoff_text(&self, request: &FitArgs) -> Option<(&'static str, String)> {
+        let (name, _) = self.model.summary.payoff()?;
+        let file = request.method.utility.as_ref().or(request.method.cost.as_ref())?;
+        let (form, baseline) = (&self.model.summary.cost_form, &self.model.summary.utility_baseline);
+        let how = match (name, form.as_str(), baseline.as_str()) {
+            ("cost", "direct", _) => ", in its direct form",
+            ("cost", _, "row_minimum") => ", as utilities less the minimum of their row",
+            ("cost", ..) => ", as utilities",
+            (_, _, "row_minimum") => ", less the minimum of each row",
+            _ => "",
+        };
+        Some((name, format!("{}{how}", file.display())))
     }
 
     fn text(&self, request: &FitArgs) -> String {
@@ -151,14 +209,15 @@ impl Fitted {
         let size =
             format!("{}, {}", count(summary.rows, "row", "rows"), count(self.table.cols(), "feature", "features"));
         pairs.add("data", format!("{}: {size}", self.table.source.display()));
-        let classes: Vec<String> =
-            self.classes().map(|(class, rows)| format!("{} ({rows})", class_text(class))).collect();
-        pairs.add("classes", classes.join(", "));
+        pairs.add("classes", classes_text(self.classes()));
         let loss = match summary.truncation {
             Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),
             None => format!("{} loss, not truncated", summary.loss),
         };
         pairs.add("method", format!("{loss}, {} penalty, C = {}", summary.penalty, short(summary.c)));
+        if let Some((name, text)) = self.payoff_text(request) {
+            pairs.add(name, text);
+        }
         pairs.add("kernel", kernel_text(&self.model.predictor.kernel));
         let steps = count(summary.steps, "majorise-minimise step", "majorise-minimise steps");
         let iterations = count(summary.iterations, "iteration", "iterations");
@@ -169,7 +228,14 @@ impl Fitted {
         pairs.add("objective", format!("{} (relative gap {:.1e})", short(summary.objective), summary.gap));
         pairs.add("support", format!("{} of {}", self.model.support_count(), count(summary.rows, "row", "rows")));
         if summary.truncation.is_some() {
-            pairs.add("outliers", count(summary.outliers, "row", "rows"));
+            let by_class = self.outliers_by_class();
+            let some: Vec<(&Class, usize)> =
+                self.model.classes().iter().zip(by_class).filter(|(_, outliers)| *outliers > 0).collect();
+            let detail = if some.is_empty() { String::new() } else { format!(": {}", classes_text(some.into_iter())) };
+            pairs.add("outliers", count(summary.outliers, "row", "rows") + &detail);
+        }
+        if let Some(selected) = self.selected() {
+            pairs.add("selected", self.selected_text(&selected));
         }
         pairs.add("time", format!("{} reading, {} fitting", seconds(self.read_seconds), seconds(self.fit_seconds)));
         match &request.output {
@@ -216,18 +282,31 @@ impl Fitted {
                 })
             })
             .collect();
+        let classes: Vec<Value> = self
+            .classes()
+            .zip(self.outliers_by_class())
+            .map(|((class, rows), outliers)| json!({"class": class_json(class), "rows": rows, "outliers": outliers}))
+            .collect();
+        let selected = self.selected();
+        let matrix = |matrix: &Option<Vec<f64>>| {
+            matrix.as_ref().map(|values| values.chunks_exact(classes.len()).map(<[f64]>::to_vec).collect::<Vec<_>>())
+        };
         json!({
             "command": "fit",
             "data": self.table.source.to_string_lossy(),
             "model": request.output.as_ref().map(|path| path.to_string_lossy()),
             "rows": summary.rows,
             "features": self.table.cols(),
-            "classes": self.classes().map(|(class, rows)| json!({"class": class_json(class), "rows": rows})).collect::<Vec<_>>(),
+            "classes": classes,
             "method": summary.method,
             "c": summary.c,
             "loss": summary.loss,
             "truncation": summary.truncation,
             "penalty": summary.penalty,
+            "utility": matrix(&summary.utility),
+            "cost": matrix(&summary.cost),
+            "cost_form": summary.cost_form,
+            "utility_baseline": summary.utility_baseline,
             "kernel": kernel.name(),
             "gamma": kernel.gamma(),
             "solver": summary.solver,
@@ -238,6 +317,8 @@ impl Fitted {
             "steps": summary.steps,
             "iterations": summary.iterations,
             "support_vectors": self.model.support_count(),
+            "n_features_selected": selected.as_ref().map(Vec::len),
+            "selected_features": selected,
             "outliers": summary.outliers,
             "worst_outliers": worst,
             "seconds": {"read": self.read_seconds, "fit": self.fit_seconds},

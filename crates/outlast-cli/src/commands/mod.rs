@@ -2,6 +2,7 @@
 
 pub mod evaluate;
 pub mod fit;
+pub mod gamma;
 pub mod predict;
 
 use crate::failure::Failure;

@@ -3,6 +3,7 @@
 mod common;
 mod demo;
 mod interrupt;
+mod many_classes;
 #[cfg(unix)]
 mod readme;
 mod refusals;

@@ -17,15 +17,15 @@ use std::ops::Range;
 
 /// One record, its fields unquoted.
 #[derive(Debug, Clone, Default)]
-struct Record {
+pub(super) struct Record {
     text: Vec<u8>,
-    fields: Vec<Range<usize>>,
+    pub(super) fields: Vec<Range<usize>>,
     /// Line where it starts.
-    line: u64,
+    pub(super) line: u64,
 }
 
 impl Record {
-    fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.fields.iter().map(|range| &self.text[range.clone()])
     }
 
@@ -54,15 +54,21 @@ enum Place {
 }
 
 /// Records of a text.
-struct Records<'a> {
-    lines: Lines<'a>,
+pub(super) struct Records<'a> {
+    pub(super) lines: Lines<'a>,
     delimiter: u8,
     scratch: Vec<u8>,
 }
 
-impl Records<'_> {
+impl<'a> Records<'a> {
+    /// The records of a source; without a delimiter given, it is guessed.
+    pub(super) fn new(source: Source<'a>, delimiter: Option<u8>) -> Self {
+        let delimiter = delimiter.unwrap_or_else(|| guess_delimiter(&source.prefix));
+        Records { lines: Lines::new(source), delimiter, scratch: Vec::new() }
+    }
+
     /// Reads the next record. False at the end of the text.
-    fn next(&mut self, record: &mut Record) -> Result<bool> {
+    pub(super) fn next(&mut self, record: &mut Record) -> Result<bool> {
         loop {
             if !self.lines.next_line(&mut record.text)? {
                 return Ok(false);
@@ -128,8 +134,7 @@ impl Records<'_> {
 /// Reads a CSV text.
 pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
     let name = source.name.clone();
-    let delimiter = options.delimiter.unwrap_or_else(|| guess_delimiter(&source.prefix));
-    let mut records = Records { lines: Lines::new(source), delimiter, scratch: Vec::new() };
+    let mut records = Records::new(source, options.delimiter);
     let (mut first, mut record) = (Record::default(), Record::default());
     if !records.next(&mut first)? {
         return Err(records.lines.whole("the file is empty"));

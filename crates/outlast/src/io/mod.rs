@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, a file or standard input, into a [`Table`] |
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
+//! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
@@ -32,10 +33,12 @@ mod libsvm;
 mod lines;
 mod model_file;
 mod names;
+mod payoff;
 mod source;
 mod table;
 
 pub use atomic::write_atomically;
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
+pub use payoff::read_payoff;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};

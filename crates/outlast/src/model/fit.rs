@@ -51,6 +51,22 @@ pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest
     request.sample_weight.map_or(Ok(()), |weights| check_weights(weights, x.rows()))
 }
 
+/// Every class must keep some weight.
+pub(super) fn check_class_weights(labels: &Labels, weights: &[f64]) -> Result<()> {
+    let mut total = vec![0.0; labels.classes().len()];
+    for (&code, weight) in labels.codes().iter().zip(weights) {
+        total[code as usize] += weight;
+    }
+    match total.iter().position(|&total| total == 0.0) {
+        None => Ok(()),
+        Some(empty) => {
+            let class = quoted(&labels.classes()[empty].to_string());
+            let problem = format!("class {class} has no row of positive weight; every class needs one");
+            Err(Error::Classes { problem })
+        }
+    }
+}
+
 /// Runs `work` on that many threads, or on the global pool.
 pub(super) fn in_pool<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let Some(threads) = threads else { return work() };

@@ -4,13 +4,15 @@ mod fit;
 mod payoff;
 mod predictor;
 mod truncated;
+mod widths;
 
-pub use payoff::{Baseline, CostForm, Payoff};
+pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
 pub use truncated::{ClassWeight, FitRequest, Truncated, Truncation};
+pub use widths::gamma_quartiles;
 
-use crate::data::{Class, Design};
-use crate::error::Result;
+use crate::data::{Class, Design, Target};
+use crate::error::{Error, Result, quoted};
 use crate::solver::Status;
 
 /// A fitted model.
@@ -100,6 +102,16 @@ pub struct Training {
     pub expansion: Vec<f64>,
 }
 
+impl Summary {
+    /// The matrix given, k x k, row = true class, and its name: `"utility"` or `"cost"`.
+    pub fn payoff(&self) -> Option<(&'static str, &[f64])> {
+        match &self.utility {
+            Some(matrix) => Some(("utility", matrix)),
+            None => self.cost.as_deref().map(|matrix| ("cost", matrix)),
+        }
+    }
+}
+
 impl Training {
     /// One number per row, larger = more suspect: minus the functional margin.
     pub fn outlier_scores(&self) -> Vec<f64> {
@@ -127,6 +139,39 @@ impl Model {
     pub fn predict(&self, x: &dyn Design) -> Result<Vec<Class>> {
         let codes = self.predict_codes(x)?;
         Ok(codes.into_iter().map(|code| self.classes()[code as usize].clone()).collect())
+    }
+
+    /// Mean utility (or cost, if the model was fitted with costs) of the decisions for labelled rows; `None` for a model
+    /// without such a matrix.
+    ///
+    /// ```
+    /// use outlast::{Dense, Kernel, Truncated};
+    ///
+    /// let x = Dense::from_rows(&[[0.0], [0.1], [1.0], [1.1]]);
+    /// let cost = vec![vec![0.0, 1.0], vec![5.0, 0.0]];
+    /// let model = Truncated::new(10.0).kernel(Kernel::Linear).cost(cost).fit(&x, &["ham", "ham", "spam", "spam"])?;
+    /// assert_eq!(model.average_payoff(&x, &["ham", "ham", "spam", "spam"])?, Some(0.0));
+    /// assert_eq!(model.average_payoff(&x, &["spam", "ham", "spam", "spam"])?, Some(1.25));
+    /// # Ok::<(), outlast::Error>(())
+    /// ```
+    pub fn average_payoff(&self, x: &dyn Design, y: &(impl Target + ?Sized)) -> Result<Option<f64>> {
+        let Some((_, matrix)) = self.summary.payoff() else { return Ok(None) };
+        let labels = y.labels();
+        if labels.len() != x.rows() || labels.is_empty() {
+            return Err(Error::shape("y", format!("{} labels", labels.len()), format!("{}, one per row", x.rows())));
+        }
+        let known = |class: &Class| {
+            self.classes().iter().position(|known| known == class).ok_or_else(|| {
+                let problem = format!("the model does not know class {}", quoted(&class.to_string()));
+                Error::Classes { problem }
+            })
+        };
+        let truth: Vec<usize> = labels.classes().iter().map(known).collect::<Result<_>>()?;
+        let decided = self.predict_codes(x)?;
+        let pairs = labels.codes().iter().zip(&decided);
+        let sum: f64 =
+            pairs.map(|(&code, &to)| matrix[truth[code as usize] * self.classes().len() + to as usize]).sum();
+        Ok(Some(sum / labels.len() as f64))
     }
 
     /// Columns of X that a linear model uses: those with a coefficient that is not 0.

@@ -20,6 +20,19 @@ pub enum CostForm {
 }
 
 impl CostForm {
+    /// Every form there is.
+    pub const ALL: &'static [CostForm] = &[CostForm::Utility, CostForm::Direct];
+
+    /// One line for help texts.
+    pub fn about(self) -> &'static str {
+        match self {
+            CostForm::Utility => "as the utilities max(cost) - cost",
+            CostForm::Direct => {
+                "as it is, in a loss that is not convex even without truncation; hinge loss, l2 penalty"
+            }
+        }
+    }
+
     /// The name users see.
     pub fn name(self) -> &'static str {
         match self {
@@ -30,8 +43,9 @@ impl CostForm {
 
     /// The form of that name.
     pub fn from_name(name: &str) -> Result<CostForm> {
-        [CostForm::Utility, CostForm::Direct]
-            .into_iter()
+        Self::ALL
+            .iter()
+            .copied()
             .find(|form| form.name() == name)
             .ok_or_else(|| Error::parameter("cost_form", format!("{name:?}"), "one of utility, direct"))
     }
@@ -48,6 +62,17 @@ pub enum Baseline {
 }
 
 impl Baseline {
+    /// Every baseline there is.
+    pub const ALL: &'static [Baseline] = &[Baseline::Keep, Baseline::RowMinimum];
+
+    /// One line for help texts.
+    pub fn about(self) -> &'static str {
+        match self {
+            Baseline::Keep => "nothing",
+            Baseline::RowMinimum => "the smallest utility of its row: the same best decisions, another loss",
+        }
+    }
+
     /// The name users see.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,8 +83,9 @@ impl Baseline {
 
     /// The baseline of that name.
     pub fn from_name(name: &str) -> Result<Baseline> {
-        [Baseline::Keep, Baseline::RowMinimum]
-            .into_iter()
+        Self::ALL
+            .iter()
+            .copied()
             .find(|baseline| baseline.name() == name)
             .ok_or_else(|| Error::parameter("utility_baseline", format!("{name:?}"), "one of keep, row_minimum"))
     }
@@ -67,11 +93,11 @@ impl Baseline {
 
 /// A checked matrix of payoffs, k x k, row-major.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Payoff {
+pub(super) struct Payoff {
     /// The matrix as the user gave it.
-    pub given: Vec<f64>,
+    pub(super) given: Vec<f64>,
     /// Whether the user gave costs.
-    pub is_cost: bool,
+    pub(super) is_cost: bool,
     /// The factors of the loss terms.
     pub(super) factors: Vec<f64>,
     /// Whether the terms are those of the cost form.
@@ -113,14 +139,6 @@ impl Payoff {
             return Err(Error::parameter(name, "a matrix that makes all decisions alike", allowed));
         }
         Ok(Some(Payoff { given, is_cost, factors, direct }))
-    }
-
-    /// Mean of the given matrix over pairs of true and decided class.
-    pub fn average(&self, classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> f64 {
-        let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), (truth, decision)| {
-            (sum + self.given[truth as usize * classes + decision as usize], count + 1.0)
-        });
-        sum / count
     }
 }
 

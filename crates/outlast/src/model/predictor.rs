@@ -134,11 +134,16 @@ impl Predictor {
 
     /// The class of each row, as a position in the list of classes.
     pub fn predict_codes(&self, x: &dyn Design) -> Result<Vec<u32>> {
-        let decision = self.decision_function(x)?;
-        Ok(match self.functions() {
-            1 => decision.into_iter().map(|value| u32::from(value > 0.0)).collect(),
+        Ok(self.decide(&self.decision_function(x)?))
+    }
+
+    /// The class each row of decision values stands for: the second of two where the value is positive, else the one with
+    /// the largest value.
+    pub fn decide(&self, decision: &[f64]) -> Vec<u32> {
+        match self.functions() {
+            1 => decision.iter().map(|&value| u32::from(value > 0.0)).collect(),
             m => decision.chunks_exact(m).map(largest).collect(),
-        })
+        }
     }
 
     fn without_intercept(&self, x: &dyn Design) -> Vec<f64> {

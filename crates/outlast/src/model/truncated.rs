@@ -14,7 +14,7 @@ use super::payoff::{Baseline, CostForm, Payoff};
 use super::{Model, fit};
 use crate::control::Control;
 use crate::data::{Design, Labels, Target};
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
 
 /// Where the loss is cut off, the paper's s.
@@ -304,11 +304,24 @@ impl Truncated {
             let found = format!("{:?} with the {} kernel", self.penalty.name(), self.kernel.name());
             return Err(Error::parameter("penalty", found, "\"l2\", or the linear kernel"));
         }
-        if self.cost_form == CostForm::Direct && self.cost.is_some() && self.loss.base().is_smooth() {
-            let found = format!("\"direct\" with the {} loss", self.loss.base().name());
-            return Err(Error::parameter("cost_form", found, "\"utility\", or the hinge loss"));
+        if self.cost_form == CostForm::Direct {
+            self.check_direct()?;
         }
         Ok(())
+    }
+
+    fn check_direct(&self) -> Result<()> {
+        let refuse = |with: String, or: &str| {
+            Err(Error::parameter("cost_form", format!("\"direct\" with {with}"), format!("\"utility\", or {or}")))
+        };
+        match () {
+            _ if self.cost.is_none() => refuse("no cost matrix".to_string(), "a cost matrix given"),
+            _ if self.loss.base().is_smooth() => {
+                refuse(format!("the {} loss", self.loss.base().name()), "the loss hinge")
+            }
+            _ if self.penalty.selects() => refuse(format!("penalty {:?}", self.penalty.name()), "penalty \"l2\""),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn truncated_loss(&self, classes: usize) -> Result<Loss> {
@@ -344,20 +357,13 @@ impl Truncated {
     /// c_i = C x class weight x sample weight. Every class must keep some weight.
     pub(super) fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
         let factors = self.class_factors(labels)?.unwrap_or_else(|| vec![1.0; labels.classes().len()]);
-        let mut total = vec![0.0; labels.classes().len()];
         let mut caps = Vec::with_capacity(labels.len());
         for (row, &code) in labels.codes().iter().enumerate() {
             let weight = sample_weight.map_or(1.0, |weights| weights[row]);
             // beyond 1e200 a weight only says "infinitely hard"; kept finite so that sums are
-            let cap = (self.c * factors[code as usize] * weight).min(1e200);
-            total[code as usize] += cap;
-            caps.push(cap);
+            caps.push((self.c * factors[code as usize] * weight).min(1e200));
         }
-        if let Some(empty) = total.iter().position(|&total| total == 0.0) {
-            let class = quoted(&labels.classes()[empty].to_string());
-            let problem = format!("class {class} has no row of positive weight; every class needs one");
-            return Err(Error::Classes { problem });
-        }
+        fit::check_class_weights(labels, &caps)?;
         Ok(caps)
     }
 }

@@ -7,6 +7,7 @@ use crate::model::{Baseline, CostForm, Function, Model, Predictor, Rows, Summary
 use crate::problem::KernelFunction;
 use crate::solver::Status;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Everything about a model that is not a floating-point number.
 #[derive(Debug, Serialize, Deserialize)]
@@ -260,7 +261,8 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     check_kernel(&predictor.kernel)?;
     let (classes, functions) = (predictor.classes.len(), predictor.functions());
     require(classes >= 2, "there must be at least two classes")?;
-    require(predictor.classes.is_sorted_by(|a, b| a < b), "the classes must be sorted and distinct")?;
+    let distinct: BTreeSet<&Class> = predictor.classes.iter().collect();
+    require(distinct.len() == classes, "the classes must be distinct")?;
     require(predictor.features <= MOST_FEATURES, "there are too many features")?;
     require(
         summary.class_weight.as_ref().is_none_or(|factors| {
@@ -275,6 +277,7 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     for matrix in [&summary.utility, &summary.cost] {
         require(matrix.as_ref().is_none_or(is_payoff), "utility and cost must be classes x classes, finite and >= 0")?;
     }
+    require(summary.utility.is_none() || summary.cost.is_none(), "a model has utilities or costs, not both")?;
     CostForm::from_name(&summary.cost_form).map_err(|error| error.to_string())?;
     Baseline::from_name(&summary.utility_baseline).map_err(|error| error.to_string())?;
     require(summary.class_rows.len() == predictor.classes.len(), "class_rows must have one number per class")?;

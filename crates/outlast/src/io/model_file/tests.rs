@@ -51,7 +51,9 @@ fn linear(weights: Vec<f64>) -> Model {
 /// All floating-point numbers of a model, as bits: equality of these and of the rest is equality bit for bit.
 fn bits(model: &Model) -> Vec<u64> {
     let (p, s) = (&model.predictor, &model.summary);
-    let mut all = vec![p.intercepts[0], s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap, s.tol];
+    let mut all = vec![s.c, s.truncation.unwrap_or(9.0), s.objective, s.gap, s.tol];
+    all.extend(&p.intercepts);
+    all.extend(s.utility.iter().chain(&s.cost).flatten());
     all.extend(s.class_weight.iter().flatten());
     all.extend(&s.trace);
     all.extend(&p.coefficients);
@@ -91,7 +93,7 @@ fn kernels() -> impl Strategy<Value = KernelFunction> {
     ]
 }
 
-fn functions(features: usize, support: usize) -> impl Strategy<Value = (KernelFunction, Function)> {
+fn functions(features: usize, support: usize, count: usize) -> impl Strategy<Value = (KernelFunction, Function)> {
     let dense = prop::collection::vec(finite(), features * support)
         .prop_map(move |values| Function::Kernel { rows: Rows::Dense(Dense::new(support, features, values).unwrap()) });
     let sparse =
@@ -107,7 +109,7 @@ fn functions(features: usize, support: usize) -> impl Strategy<Value = (KernelFu
                 Function::Kernel { rows: Rows::Sparse(Csr::new(support, features, starts, columns, values).unwrap()) }
             });
     prop_oneof![
-        prop::collection::vec(finite(), features)
+        prop::collection::vec(finite(), features * count)
             .prop_map(|weights| (KernelFunction::Linear, Function::Linear { weights })),
         (kernels(), dense),
         (kernels(), sparse),
@@ -115,39 +117,61 @@ fn functions(features: usize, support: usize) -> impl Strategy<Value = (KernelFu
     ]
 }
 
-fn classes() -> impl Strategy<Value = Vec<Class>> {
+fn classes(count: usize) -> impl Strategy<Value = Vec<Class>> {
     let class = prop_oneof![any::<i64>().prop_map(Class::Int), any::<String>().prop_map(Class::Text)];
-    prop::collection::btree_set(class, 2).prop_map(|classes| classes.into_iter().collect())
+    prop::collection::btree_set(class, count).prop_map(|classes| classes.into_iter().collect())
+}
+
+/// A utility matrix, a cost matrix, or none.
+fn payoffs(classes: usize) -> impl Strategy<Value = (Option<Vec<f64>>, Option<Vec<f64>>)> {
+    let matrix = prop::collection::vec(0.0..1e300f64, classes * classes);
+    prop_oneof![
+        Just((None, None)),
+        matrix.clone().prop_map(|matrix| (Some(matrix), None)),
+        matrix.prop_map(|matrix| (None, Some(matrix))),
+    ]
 }
 
 prop_compose! {
-    fn models()(features in 1..5usize, support in 0..4usize)(
-        (features, support) in Just((features, support)),
-        (kernel, function) in functions(features.max(support), support),
-        coefficients in prop::collection::vec(finite(), support),
-        classes in classes(),
+    fn predictors()(features in 1..5usize, support in 0..4usize, k in 2..6usize)(
+        (kernel, function) in functions(features.max(support), support, if k == 2 { 1 } else { k }),
+        coefficients in prop::collection::vec(finite(), support * if k == 2 { 1 } else { k }),
+        intercepts in prop::collection::vec(finite(), if k == 2 { 1 } else { k }),
         names in prop::option::of(prop::collection::vec(any::<String>(), features.max(support))),
+        classes in classes(k),
+        (features, support) in Just((features.max(support), support)),
+    ) -> Predictor {
+        let support = (0..support as u32).collect();
+        Predictor { classes, feature_names: names, features, kernel, support, coefficients, function, intercepts }
+    }
+}
+
+prop_compose! {
+    fn models()(predictor in predictors())(
+        (utility, cost) in payoffs(predictor.classes.len()),
+        class_weight in prop::option::of(prop::collection::vec(0.0..1e300f64, predictor.classes.len())),
+        class_rows in prop::collection::vec(0..9usize, predictor.classes.len()),
+        predictor in Just(predictor),
         numbers in prop::array::uniform4(any_number()),
         trace in prop::collection::vec(any_number(), 0..4),
         truncation in prop::option::of(finite()),
-        intercept in finite(),
         solver in any::<String>(),
-        class_weight in prop::option::of(prop::array::uniform2(0.0..1e300f64)),
         (fit_intercept, max_iter, steps) in any::<(bool, u32, u32)>(),
+        (direct, lowest) in any::<(bool, bool)>(),
     ) -> Model {
-        let mut model = linear(vec![0.0; features.max(support)]);
-        let predictor = &mut model.predictor;
-        (predictor.kernel, predictor.function) = (kernel, function);
-        (predictor.support, predictor.coefficients) = ((0..support as u32).collect(), coefficients);
-        (predictor.classes, predictor.feature_names, predictor.intercepts) = (classes, names, vec![intercept]);
+        let mut model = linear(vec![0.0]);
         let summary = &mut model.summary;
         if predictor.kernel.name() == "precomputed" {
             summary.rows = predictor.features;
         }
         [summary.c, summary.objective, summary.gap, summary.tol] = numbers;
         (summary.fit_intercept, summary.max_iter, summary.steps) = (fit_intercept, max_iter as usize, steps as usize);
-        (summary.class_weight, summary.solver_asked) = (class_weight.map(Vec::from), solver.clone());
+        (summary.class_weight, summary.class_rows, summary.solver_asked) = (class_weight, class_rows, solver.clone());
         (summary.trace, summary.truncation, summary.solver) = (trace, truncation, solver);
+        (summary.utility, summary.cost) = (utility, cost);
+        summary.cost_form = if direct { "direct" } else { "utility" }.to_string();
+        summary.utility_baseline = if lowest { "row_minimum" } else { "keep" }.to_string();
+        model.predictor = predictor;
         model
     }
 }
@@ -201,9 +225,135 @@ fn every_single_byte_counts() {
     assert!(model_from_bytes(&[&bytes[..], b"x"].concat()).is_err());
 }
 
+/// Three classes, a linear function each.
+fn three() -> Model {
+    let mut model = linear(vec![1.0, -2.0]);
+    let (predictor, summary) = (&mut model.predictor, &mut model.summary);
+    predictor.classes = ["a", "b", "c"].map(Class::from).to_vec();
+    predictor.coefficients = vec![0.1, 0.2, -0.3, 1.0, -2.0, 1.0];
+    predictor.function = Function::Linear { weights: vec![1.0, 2.0, 3.0, -1.0, -4.0, -1.0] };
+    predictor.intercepts = vec![0.5, -1.5, 1.0];
+    summary.class_rows = vec![2, 2, 1];
+    summary.utility = Some(vec![1.0, 0.5, 0.0, 0.0, 1.0, 0.25, 0.0, 0.0, 2.0]);
+    model
+}
+
+#[test]
+fn models_of_three_classes_predict_the_same_when_read_back() {
+    let x = Dense::from_rows(&[[1.0, 0.0], [0.5, -3.0], [1e-3, 1e9]]);
+    let dense = Rows::Dense(Dense::from_rows(&[[1.0, -0.0], [0.3, 2.0]]));
+    let sparse = Rows::Sparse(Csr::new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1e-300, 0.7]).unwrap());
+    let rbf = KernelFunction::Rbf { gamma: 0.3 };
+    let mut models = vec![three()];
+    for rows in [dense, sparse] {
+        let mut model = three();
+        (model.predictor.kernel, model.predictor.function) = (rbf.clone(), Function::Kernel { rows });
+        (model.summary.cost, model.summary.utility) = (model.summary.utility.take(), None);
+        models.push(model);
+    }
+    let mut model = three();
+    (model.predictor.kernel, model.predictor.function) = (KernelFunction::Precomputed, Function::Precomputed);
+    (model.summary.rows, model.predictor.support) = (2, vec![0, 1]);
+    models.push(model);
+    for model in models {
+        let back = model_from_bytes(&model_to_bytes(&model).unwrap()).unwrap();
+        assert_eq!((bits(&back), words(&back)), (bits(&model), words(&model)));
+        let values = |model: &Model| -> Vec<u64> {
+            model.decision_function(&x).unwrap().into_iter().map(f64::to_bits).collect()
+        };
+        assert_eq!((values(&back), values(&back).len()), (values(&model), 9));
+        assert_eq!(back.predict(&x).unwrap(), model.predict(&x).unwrap());
+    }
+}
+
+/// A file of format 1, byte by byte: a linear model of two classes, one intercept, no payoffs.
+#[test]
+fn the_first_format_is_still_read() {
+    let header = concat!(
+        r#"{"method":"truncated","loss":"hinge","penalty":"l2","fit_intercept":true,"max_iter":100,"#,
+        r#""solver_asked":"auto","solver":"linear-band","status":"converged","rows":5,"class_rows":[2,3],"outliers":1,"#,
+        r#""steps":1,"iterations":7,"classes":[{"int":-1},{"text":"x"}],"feature_names":["u","v"],"features":2,"#,
+        r#""kernel":"linear","degree":null,"function":"linear","arrays":["#,
+        r#"{"name":"c","dtype":"f64","shape":[1],"offset":0},{"name":"truncation","dtype":"f64","shape":[1],"offset":8},"#,
+        r#"{"name":"tol","dtype":"f64","shape":[1],"offset":16},{"name":"objective","dtype":"f64","shape":[1],"offset":24},"#,
+        r#"{"name":"gap","dtype":"f64","shape":[1],"offset":32},{"name":"intercept","dtype":"f64","shape":[1],"offset":40},"#,
+        r#"{"name":"trace","dtype":"f64","shape":[2],"offset":48},{"name":"support","dtype":"u32","shape":[2],"offset":64},"#,
+        r#"{"name":"coefficients","dtype":"f64","shape":[2],"offset":72},"#,
+        r#"{"name":"weights","dtype":"f64","shape":[2],"offset":88}]}"#,
+    );
+    let mut file = b"OUTLAST\0\x01\0\0\0".to_vec();
+    file.extend((header.len() as u64).to_le_bytes());
+    file.extend(header.as_bytes());
+    for number in [0.5, -1.0, 1e-4, 1.5, 1e-6, 0.3, 2.0, 1.5f64] {
+        file.extend(number.to_le_bytes());
+    }
+    file.extend([0u32, 3].map(u32::to_le_bytes).concat());
+    for number in [-0.1, 0.1, 7.0, -8.0f64] {
+        file.extend(number.to_le_bytes());
+    }
+    file.extend(crc32fast::hash(&file).to_le_bytes());
+    let model = model_from_bytes(&file).unwrap();
+    let (predictor, summary) = (&model.predictor, &model.summary);
+    assert_eq!(predictor.classes, [Class::Int(-1), Class::from("x")]);
+    assert_eq!(predictor.weights(), Some(&[7.0, -8.0][..]));
+    assert_eq!((&predictor.intercepts[..], &predictor.coefficients[..]), (&[0.3][..], &[-0.1, 0.1][..]));
+    assert_eq!((summary.c, summary.truncation, summary.objective), (0.5, Some(-1.0), 1.5));
+    assert_eq!((summary.payoff(), &summary.cost_form[..], &summary.utility_baseline[..]), (None, "utility", "keep"));
+    let x = Dense::from_rows(&[[1.0, 0.0], [0.0, 1.0]]);
+    assert_eq!(model.decision_function(&x).unwrap(), [7.0 + 0.3, -8.0 + 0.3]);
+    // written again it is a file of today, and the same model
+    assert_eq!(model_from_bytes(&model_to_bytes(&model).unwrap()).unwrap(), model);
+}
+
+#[test]
+fn functions_classes_and_payoffs_must_agree() {
+    let refused = |change: &dyn Fn(&mut Model), word: &str| {
+        let mut model = three();
+        header::check(&model).unwrap();
+        change(&mut model);
+        let error = header::check(&model).unwrap_err();
+        assert!(error.contains(word), "{error}");
+        assert!(model_to_bytes(&model).is_err());
+    };
+    refused(&|model| drop(model.predictor.intercepts.pop()), "one intercept per function");
+    refused(&|model| model.predictor.intercepts = vec![0.0], "one intercept per function");
+    refused(&|model| drop(model.predictor.coefficients.pop()), "support vectors times functions");
+    refused(&|model| model.predictor.function = Function::Linear { weights: vec![1.0, 2.0] }, "weights as features");
+    refused(&|model| model.predictor.classes.truncate(2), "");
+    refused(&|model| model.predictor.classes[0] = Class::from("b"), "distinct");
+    refused(&|model| model.summary.class_rows = vec![2, 3], "one number per class");
+    refused(&|model| model.summary.utility = Some(vec![1.0; 4]), "classes x classes");
+    refused(&|model| model.summary.cost = Some(vec![1.0; 9]), "not both");
+    refused(&|model| model.summary.utility = Some(vec![-1.0; 9]), "classes x classes");
+    refused(&|model| model.summary.utility = Some(vec![f64::NAN; 9]), "classes x classes");
+    refused(&|model| model.summary.cost_form = "odd".to_string(), "cost_form");
+    refused(&|model| model.summary.utility_baseline = "odd".to_string(), "utility_baseline");
+    refused(&|model| model.predictor.intercepts[1] = f64::INFINITY, "finite");
+}
+
+#[test]
+fn forged_files_of_three_classes_are_refused_with_a_reason() {
+    for (from, to, word) in [
+        ("\"shape\":[3,2]", "\"shape\":[2,2]", "weights as features"),
+        ("\"shape\":[2,3]", "\"shape\":[2,2]", "coefficients"),
+        ("\"name\":\"utility\"", "\"name\":\"class_weight\"", "class_weight"),
+        ("[{\"text\":\"a\"},", "[", "class_rows"),
+        ("\"class_rows\":[2,2,1]", "\"class_rows\":[2,3]", "class_rows"),
+        ("\"cost_form\":\"utility\"", "\"cost_form\":\"x\"", "cost_form"),
+    ] {
+        let error = forged_of(&three(), |header| header.replace(from, to));
+        assert!(error.contains("damaged"), "{from} -> {to}: {error}");
+        assert!(word == "class_rows" || error.contains(word), "{from} -> {to}: {error}");
+    }
+}
+
 /// A file with a header of our making and a right checksum.
 fn forged(change: impl Fn(&str) -> String) -> String {
-    let bytes = model_to_bytes(&linear(vec![1.0, -2.0])).unwrap();
+    forged_of(&linear(vec![1.0, -2.0]), change)
+}
+
+fn forged_of(model: &Model, change: impl Fn(&str) -> String) -> String {
+    let bytes = model_to_bytes(model).unwrap();
     let length = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
     let header = std::str::from_utf8(&bytes[20..20 + length]).unwrap();
     let new = change(header);
@@ -230,7 +380,7 @@ fn forged_files_are_refused_with_a_reason() {
         ("\"kernel\":\"linear\"", "\"kernel\":\"magic\"".to_string(), "kernel \"magic\" is unknown"),
         ("\"converged\"", "\"done\"".to_string(), "status"),
         ("\"rows\":5", "\"rows\":3".to_string(), "no training row"),
-        ("[{\"int\":-1},{\"int\":1}]", "[{\"int\":1},{\"int\":-1}]".to_string(), "sorted"),
+        ("[{\"int\":-1},{\"int\":1}]", "[{\"int\":1},{\"int\":1}]".to_string(), "distinct"),
         ("[{\"int\":-1},{\"int\":1}]", "[]".to_string(), "two classes"),
         ("\"method\"", "\"extra\":1,\"method\"".to_string(), "unreadable"),
         ("\"f64\"", "\"u32\"".to_string(), "of type"),
