@@ -9,13 +9,18 @@
 //! decrease of the objective with i (Fan, Chen, Lin 2005, WSS 2); b_i += t, b_j -= t, clipped to the box; F += t (K_i - K_j).
 //! The update of F and the search for the next i share one pass, so a step reads four rows of K: about 4 m multiply-adds.
 //!
+//! A row may also carry a convex piecewise linear cost with up to two *kinks*, where F jumps up by `jump`. Then F
+//! at rest depends on the direction: rising rows see the slope above b, falling rows the slope below, and a step ends at the
+//! next kink. F as given is that of the piece b lies in, the upper one at a kink.
+//!
 //! F is held in f32 minus a common shift: near the optimum what matters is F's distance from the shift, and that keeps its
-//! digits. Membership of rising and falling is held as an addend, 0 or infinity, so that the passes have no masks to load.
+//! digits. Membership of rising and falling is held as an addend, 0 or infinity (or the change of slope), so that the passes have
+//! no masks to load.
 
 use super::super::tiles::{Aligned, LANES, Lanes, Portable};
 #[cfg(target_arch = "x86_64")]
 use super::super::tiles::{Avx2, Avx512};
-
+use super::ranges::Ranges;
 use crate::linalg::Isa;
 
 /// A dense block: `rows` rows of K, each `stride` long (a multiple of 64), and the problem on them.
@@ -24,8 +29,7 @@ pub(crate) struct DenseBlock<'a> {
     pub(crate) stride: usize,
     /// K_ii
     pub(crate) diagonal: &'a [f32],
-    pub(crate) lower: &'a [f64],
-    pub(crate) upper: &'a [f64],
+    pub(crate) ranges: Ranges<'a>,
 }
 
 /// Steps between two questions whether to stop.
@@ -72,6 +76,8 @@ struct State {
     rising: Aligned,
     /// 0 where b can fall, else -infinity
     falling: Aligned,
+    /// The piece F is given for.
+    start: Vec<i8>,
 }
 
 impl State {
@@ -83,6 +89,7 @@ impl State {
             diagonal: Aligned::zeroed(stride),
             rising: Aligned::zeroed(stride),
             falling: Aligned::zeroed(stride),
+            start: (0..rows).map(|row| block.ranges.kinks_below(row, beta[row])).collect(),
         };
         state.diagonal.fill(1.0);
         state.rising.fill(f32::INFINITY);
@@ -90,15 +97,17 @@ impl State {
         for row in 0..rows {
             state.gradient[row] = (gradient[row] - shift) as f32;
             state.diagonal[row] = block.diagonal[row];
-            state.classify(row, beta[row], block.lower[row], block.upper[row]);
+            state.classify(block, row, beta[row]);
         }
         state
     }
 
     #[inline(always)]
-    fn classify(&mut self, row: usize, beta: f64, lower: f64, upper: f64) {
-        self.rising[row] = if beta < upper { 0.0 } else { f32::INFINITY };
-        self.falling[row] = if beta > lower { 0.0 } else { f32::NEG_INFINITY };
+    fn classify(&mut self, block: &DenseBlock, row: usize, beta: f64) {
+        let slope = |above: bool| block.ranges.piece(row, beta, self.start[row], above).1 as f32;
+        let rising = if beta < block.ranges.upper[row] { slope(true) } else { f32::INFINITY };
+        let falling = if beta > block.ranges.lower[row] { slope(false) } else { f32::NEG_INFINITY };
+        (self.rising[row], self.falling[row]) = (rising, falling);
     }
 }
 
@@ -154,30 +163,31 @@ unsafe fn minimize<L: Lanes>(
         let k_ij = unsafe { *kernel_row(i).add(j) };
         let sum = state.diagonal[i] + state.diagonal[j];
         let curvature = (sum - 2.0 * k_ij).max(FLAT * sum).max(f32::MIN_POSITIVE);
-        let difference = f64::from(state.gradient[j]) - f64::from(lowest);
+        let difference = f64::from(state.gradient[j]) + f64::from(state.falling[j]) - f64::from(lowest);
         t = move_pair(block, beta, i, j, difference / f64::from(curvature)) as f32;
         for row in [i, j] {
-            state.classify(row, beta[row], block.lower[row], block.upper[row]);
+            state.classify(block, row, beta[row]);
         }
     }
     most
 }
 
-/// b_i += t, b_j -= t for the largest t <= `wanted` the box allows, bounds met exactly. Returns t.
+/// b_i += t, b_j -= t for the largest t <= `wanted` the pieces allow, their ends met exactly. Returns t.
 #[inline(always)]
 fn move_pair(block: &DenseBlock, beta: &mut [f64], i: usize, j: usize, wanted: f64) -> f64 {
-    let (room_i, room_j) = (block.upper[i] - beta[i], beta[j] - block.lower[j]);
+    let (upper, lower) = (block.ranges.piece(i, beta[i], 0, true).0, block.ranges.piece(j, beta[j], 0, false).0);
+    let (room_i, room_j) = (upper - beta[i], beta[j] - lower);
     if wanted < room_i && wanted < room_j {
         beta[i] += wanted;
         beta[j] -= wanted;
         wanted
     } else if room_i <= room_j {
-        beta[i] = block.upper[i];
-        beta[j] = (beta[j] - room_i).max(block.lower[j]);
+        beta[i] = upper;
+        beta[j] = (beta[j] - room_i).max(lower);
         room_i
     } else {
-        beta[j] = block.lower[j];
-        beta[i] = (beta[i] + room_j).min(block.upper[i]);
+        beta[j] = lower;
+        beta[i] = (beta[i] + room_j).min(upper);
         room_j
     }
 }

@@ -8,6 +8,10 @@
 //! *Far rows*, at most one in a hundred, lie so far out that their f32 exponents are rounding noise. Against all other rows
 //! the rbf kernel is 0 either way; among themselves it is computed in f64.
 
+mod many;
+
+pub(crate) use many::place;
+
 use super::super::tiles::{self, Aligned, PANEL, Panels, Prepared};
 use crate::data::Design;
 use crate::error::{Error, Result};

@@ -14,6 +14,9 @@ mod block;
 mod double;
 mod dual;
 mod gram;
+mod many;
+mod outer;
+mod ranges;
 mod select;
 mod two_level;
 
@@ -26,6 +29,8 @@ use crate::problem::TwoClass;
 use dual::Dual;
 use gram::Gram;
 use two_level::{Sizes, Solver};
+
+pub use many::{solve_many, solve_many_on};
 
 /// Steps of the d.c. algorithm are solved to this many times the tolerance until the truncation set stands. On few rows
 /// they are not: the path is then that of the exact d.c. algorithm started at the exact hinge solution.
@@ -292,9 +297,4 @@ impl Majorizer for Machine<'_, '_, '_> {
             self.set_boxes();
         }
     }
-}
-
-/// Solves a problem with many classes.
-pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
-    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
 }

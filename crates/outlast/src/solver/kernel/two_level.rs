@@ -11,20 +11,19 @@
 //! Keeping all free rows in A is what makes the number of passes over the n rows small (a few tens). Stops on the relative
 //! duality gap; the violation that level 1 has to reach is foreseen from it, the two falling together.
 //!
-//! f32: kernel values carry an error of about 1e-7, and F a multiple of that. When the gap is reached, F is checked in double
-//! precision on a sample of rows; if the error could matter, F is computed anew in f64 and the solver goes on from there.
-//! Updates stay f32: their error scales with the step they propose, so this is iterative refinement, and any tolerance
-//! above f64 rounding is within reach.
+//! How f32 errors of F are kept out is in [`outer`](super::outer).
 
+use super::super::Options;
 use super::super::majorize::Step;
 use super::super::tiles::Aligned;
-use super::super::{Options, Status};
 use super::block::DenseBlock;
 use super::double;
 use super::dual::{Dual, Measure};
 use super::gram::Packed;
+use super::outer::{self, Outer, Standing};
+use super::ranges::Ranges;
 use super::select::View;
-use crate::control::{Control, Progress};
+use crate::control::Control;
 use crate::error::Result;
 
 /// Sizes of the working sets, from the byte budget.
@@ -43,6 +42,11 @@ impl Sizes {
         let direct = ((bytes / 4) as f64).sqrt() as usize;
         let direct = direct.clamp(SMALLEST, 8192);
         Sizes { direct, block: direct.min(1024) }
+    }
+
+    /// Rows of the largest dense K_AA.
+    pub(crate) fn direct(&self) -> usize {
+        self.direct
     }
 
     /// Bytes a dense K_AA of the largest size takes.
@@ -85,58 +89,8 @@ impl<'o> Solver<'o> {
 
     /// Minimises to a relative gap, from the dual's current state.
     pub(crate) fn solve(&mut self, dual: &mut Dual, tolerance: f64, control: &Control) -> Result<Step> {
-        let mut stall = Stall::new(PATIENCE);
-        let mut refined = Stall::new(REFINEMENTS);
-        let mut outer = 0;
-        loop {
-            control.check()?;
-            dual.gram.check()?;
-            let measure = dual.measure();
-            let report = |status| Step { gap: measure.relative_gap(), iterations: outer, status };
-            if measure.relative_gap() <= tolerance || measure.violation() == 0.0 {
-                if dual.rows() <= double::ROWS {
-                    return finish_in_double(dual, tolerance, outer, control);
-                }
-                if !error_matters(dual, &measure, tolerance) {
-                    return Ok(report(Status::Converged));
-                }
-                dual.refresh();
-                let honest = dual.measure();
-                if honest.relative_gap() <= tolerance || refined.no_progress(&honest) {
-                    let status =
-                        if honest.relative_gap() <= tolerance { Status::Converged } else { Status::Inaccurate };
-                    return Ok(Step { gap: honest.relative_gap(), iterations: outer, status });
-                }
-                stall = Stall { refreshed: true, ..Stall::new(PATIENCE) };
-                continue;
-            }
-            control.report(Progress {
-                stage: self.stage,
-                step: outer,
-                objective: measure.primal / dual.gram.unit(),
-                gap: measure.relative_gap(),
-            });
-            if control.out_of_time() {
-                return Ok(report(Status::TimeLimit));
-            }
-            if outer >= self.options.max_iterations {
-                return Ok(report(Status::IterationLimit));
-            }
-            if stall.no_progress(&measure) {
-                if dual.rows() <= double::ROWS {
-                    return finish_in_double(dual, tolerance, outer, control);
-                }
-                dual.refresh();
-                let honest = dual.measure();
-                if stall.refreshed || refined.no_progress(&honest) {
-                    return Ok(Step { gap: honest.relative_gap(), iterations: outer, status: Status::Inaccurate });
-                }
-                stall = Stall { refreshed: true, ..Stall::new(PATIENCE) };
-                continue;
-            }
-            self.improve(dual, &measure, tolerance, outer, control)?;
-            outer += 1;
-        }
+        let (options, stage) = (self.options, self.stage);
+        outer::run(&mut Joined { solver: self, dual }, tolerance, options, stage, control)
     }
 
     /// One step of level 0.
@@ -279,7 +233,8 @@ impl<'o> Solver<'o> {
             lower.push(f64::NEG_INFINITY);
             upper.push(f64::INFINITY);
         }
-        let dense = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, lower: &lower, upper: &upper };
+        let ranges = Ranges { lower: &lower, upper: &upper, kinks: &[], jump: 0.0 };
+        let dense = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, ranges };
         let most = 200 * rows.len() + 10_000;
         let stop = || control.check().is_err() || control.out_of_time();
         dense.solve(dual.gram.isa, &mut beta, &gradient, shift, eps, most, &stop);
@@ -297,67 +252,58 @@ impl<'o> Solver<'o> {
     }
 }
 
-/// Few rows: F in double precision, and the rest of the way if that shows there is one.
-fn finish_in_double(dual: &mut Dual, tolerance: f64, iterations: usize, control: &Control) -> Result<Step> {
-    dual.refresh();
-    if dual.measure().relative_gap() > tolerance {
-        double::finish(dual, tolerance, control)?;
+/// The solver with its dual, as the outer loop sees them.
+struct Joined<'s, 'o, 'd, 'a> {
+    solver: &'s mut Solver<'o>,
+    dual: &'d mut Dual<'a>,
+}
+
+impl Outer for Joined<'_, '_, '_, '_> {
+    type Measure = Measure;
+
+    fn measure(&mut self) -> Measure {
+        self.dual.measure()
     }
-    dual.gram.check()?;
-    let gap = dual.measure().relative_gap();
-    let status = match gap <= tolerance {
-        true => Status::Converged,
-        false if control.out_of_time() => Status::TimeLimit,
-        false => Status::Inaccurate,
-    };
-    Ok(Step { gap, iterations, status })
+
+    fn standing(&self, measure: &Measure) -> Standing {
+        let unit = self.dual.gram.unit();
+        Standing { gap: measure.gap, primal: measure.primal, violation: measure.violation(), unit }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.dual.gram.check()
+    }
+
+    fn improve(&mut self, measure: &Measure, tolerance: f64, outer: usize, control: &Control) -> Result<()> {
+        self.solver.improve(self.dual, measure, tolerance, outer, control)
+    }
+
+    fn refresh(&mut self) {
+        self.dual.refresh();
+    }
+
+    /// Errors of different rows are independent, and enter the gap times beta: their sum is that of a random walk, taken
+    /// four times as large.
+    fn error_matters(&self, measure: &Measure, tolerance: f64) -> bool {
+        let dual = &self.dual;
+        let size = 4.0 * dual.beta.iter().map(|b| b * b).sum::<f64>().sqrt();
+        let allowed = tolerance * measure.primal.abs();
+        // nothing to look at where even the worst error of the values would not matter
+        dual.gram.value_error() * size * size > 0.1 * allowed && size * dual.gradient_error(measure) > allowed
+    }
+
+    fn has_few_rows(&self) -> bool {
+        self.dual.rows() <= double::ROWS
+    }
+
+    fn finish_in_double(&mut self, tolerance: f64, control: &Control) -> Result<()> {
+        double::finish(self.dual, tolerance, control)
+    }
 }
 
 fn add_anchor(kernel: &mut Aligned, size: usize, stride: usize) {
     kernel[size * stride..(size + 1) * stride].fill(0.0);
     for row in 0..size {
         kernel[row * stride + size] = 0.0;
-    }
-}
-
-/// Whether the error of F could hide a gap above the tolerance. Errors of different rows are independent, and enter the gap
-/// times beta: their sum is that of a random walk, taken four times as large.
-fn error_matters(dual: &Dual, measure: &Measure, tolerance: f64) -> bool {
-    let size = 4.0 * dual.beta.iter().map(|b| b * b).sum::<f64>().sqrt();
-    let allowed = tolerance * measure.primal.abs();
-    // nothing to look at where even the worst error of the values would not matter
-    dual.gram.value_error() * size * size > 0.1 * allowed && size * dual.gradient_error(measure) > allowed
-}
-
-/// Steps, and refinements of F, that may pass before the best gap has halved.
-const PATIENCE: usize = 12;
-const REFINEMENTS: usize = 3;
-
-/// Notices that the gap no longer falls.
-struct Stall {
-    best: Option<f64>,
-    since: usize,
-    patience: usize,
-    /// Whether F was computed anew since the gap last fell.
-    refreshed: bool,
-}
-
-impl Stall {
-    fn new(patience: usize) -> Stall {
-        Stall { best: None, since: 0, patience, refreshed: false }
-    }
-
-    fn no_progress(&mut self, measure: &Measure) -> bool {
-        match self.best {
-            Some(best) if !(measure.gap < 0.5 * best) => self.since += 1,
-            _ => {
-                if self.best.is_some() {
-                    self.refreshed = false;
-                }
-                self.best = Some(measure.gap);
-                self.since = 0;
-            }
-        }
-        self.since > self.patience
     }
 }

@@ -1,6 +1,6 @@
-//! Prediction: sum_j c_j k(z_j, x_i) for new rows x_i.
+//! Prediction: sum_j c_j k(z_j, x_i) for new rows x_i, for one function or several.
 
-use super::{PANEL, Panels, Prepared, multiply};
+use super::{Coefficients, PANEL, Panels, Prepared, multiply_many};
 use crate::data::Design;
 use crate::linalg::Isa;
 use crate::problem::KernelFunction;
@@ -17,8 +17,8 @@ const ERROR: f64 = 2e-5;
 /// Bytes that panels of sparse support vectors may take.
 const PANELS: usize = 1 << 30;
 
-/// The expansions at every row of `x`, rows x functions, from coefficients z-rows x functions. Which precision is used depends on the expansion alone, so that a row's value does not
-/// depend on the rows it is asked for with.
+/// The expansions at every row of `x`, rows x functions, from coefficients z-rows x functions. Which precision is used
+/// depends on the expansion alone, so that a row's value does not depend on the rows it is asked for with.
 pub(crate) fn expand(
     kernel: &KernelFunction,
     z: &dyn Design,
@@ -26,57 +26,44 @@ pub(crate) fn expand(
     functions: usize,
     x: &dyn Design,
 ) -> Vec<f64> {
-    if functions == 1 {
-        return expand_one(kernel, z, coefficients, x);
-    }
-    let mut values = vec![0.0; x.rows() * functions];
-    for function in 0..functions {
-        let column: Vec<f64> = coefficients.iter().skip(function).step_by(functions).copied().collect();
-        for (row, value) in expand_one(kernel, z, &column, x).into_iter().enumerate() {
-            values[row * functions + function] = value;
-        }
-    }
-    values
-}
-
-fn expand_one(kernel: &KernelFunction, z: &dyn Design, coefficients: &[f64], x: &dyn Design) -> Vec<f64> {
     let support: Vec<u32> = (0..z.rows() as u32).collect();
+    let coefficients = Coefficients::from_dense(functions, coefficients);
     let exact = |rows: &[u32]| {
-        let mut sums = vec![0.0; rows.len()];
-        kernel.for_each_row(x, z, rows, &support, &mut sums, |sum, values| {
-            *sum = values.iter().zip(coefficients).map(|(value, c)| value * c).sum();
-        });
+        let mut sums = vec![0.0; rows.len() * functions];
+        let mut places: Vec<&mut [f64]> = sums.chunks_mut(functions).collect();
+        kernel.for_each_row(x, z, rows, &support, &mut places, |sum, values| coefficients.add_products(values, sum));
         sums
     };
     let all: Vec<u32> = (0..x.rows() as u32).collect();
     let prepared = if z.rows() <= FEW { None } else { Prepared::new(z, kernel, PANELS) };
     let Some(prepared) = prepared else { return exact(&all) };
     // rounding errors of the values are independent: their sum grows like the root of the sum of squares
-    let size = coefficients.iter().map(|c| c * c).sum::<f64>().sqrt() * prepared.unit;
-    let scale = 1.0 + coefficients.iter().fold(0.0f64, |largest, c| largest.max(c.abs()));
-    if prepared.value_error() * size > ERROR * scale {
+    let size = coefficients.squares().into_iter().fold(0.0, f64::max).sqrt() * prepared.unit;
+    if prepared.value_error() * size > ERROR * (1.0 + coefficients.largest()) {
         return exact(&all);
     }
     let has_far_rows = !prepared.far_rows().is_empty();
     let isa = Isa::detect();
-    let mut sums = Vec::with_capacity(x.rows());
+    let mut sums = Vec::with_capacity(x.rows() * functions);
     for batch in all.chunks(BATCH) {
         let rows = prepared.like(x, batch);
         let local: Vec<u32> = (0..batch.len() as u32).collect();
         let panels = Panels::new(&rows, &local);
-        let mut out = vec![0.0; batch.len().next_multiple_of(PANEL)];
-        multiply(isa, &panels, &prepared, &support, coefficients, &mut out);
-        out.truncate(batch.len());
-        out.iter_mut().for_each(|value| *value *= prepared.unit);
+        let mut values = vec![0.0; batch.len().next_multiple_of(PANEL) * functions];
+        multiply_many(isa, &panels, &prepared, &support, &coefficients, &mut values);
+        let of = |row: usize, function: usize| values[(row / PANEL * functions + function) * PANEL + row % PANEL];
+        let start = sums.len();
+        for row in 0..batch.len() {
+            sums.extend((0..functions).map(|function| prepared.unit * of(row, function)));
+        }
         // far rows lose the digits of their f32 exponents: only they are computed again, and only if it can matter
         if has_far_rows {
             let far: Vec<usize> = (0..batch.len()).filter(|&row| rows.is_far(row)).collect();
             let far_rows: Vec<u32> = far.iter().map(|&row| batch[row]).collect();
-            for (row, value) in far.into_iter().zip(exact(&far_rows)) {
-                out[row] = value;
+            for (row, values) in far.into_iter().zip(exact(&far_rows).chunks_exact(functions)) {
+                sums[start + row * functions..start + (row + 1) * functions].copy_from_slice(values);
             }
         }
-        sums.extend(out);
     }
     sums
 }

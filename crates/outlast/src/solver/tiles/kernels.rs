@@ -5,11 +5,19 @@ use super::prepared::Map;
 use super::simd::{LANES, Lanes, Portable};
 use super::{GROUP, PANEL};
 use crate::linalg::Isa;
+use std::ops::Range;
 
 /// out[lane] += sum_j c_j k(panel lane, block row j)
 pub(super) fn sum(isa: Isa, map: Map, panel: Panel, block: &Block, out: &mut [f64; PANEL]) {
     // SAFETY: `isa` was detected; a sum writes to `out` only.
-    unsafe { dispatch::<false>(isa, map, panel, block, out.as_mut_ptr(), std::ptr::null_mut(), 0) }
+    unsafe { dispatch::<SUM>(isa, map, panel, block, 0..block.groups, out.as_mut_ptr(), std::ptr::null_mut(), 0) }
+}
+
+/// out[function * 64 + lane] += sum_j c_j,function k(panel lane, block row j) over the rows of some groups, in f32.
+pub(super) fn spread(isa: Isa, map: Map, panel: Panel, block: &Block, groups: Range<usize>, out: &mut [f32]) {
+    assert!(out.len() >= block.functions * PANEL && groups.end <= block.groups);
+    // SAFETY: `isa` was detected; a block's functions, and so the places it writes to, are below `block.functions`.
+    unsafe { dispatch::<SPREAD>(isa, map, panel, block, groups, std::ptr::null_mut(), out.as_mut_ptr(), 0) }
 }
 
 /// to[j * stride + lane] = k(panel lane, block row j)
@@ -17,8 +25,13 @@ pub(super) fn sum(isa: Isa, map: Map, panel: Panel, block: &Block, out: &mut [f6
 /// # Safety
 /// `to` must be valid for writing 64 values at each multiple of `stride`, one per block row.
 pub(super) unsafe fn store(isa: Isa, map: Map, panel: Panel, block: &Block, to: *mut f32, stride: usize) {
-    unsafe { dispatch::<true>(isa, map, panel, block, std::ptr::null_mut(), to, stride) }
+    unsafe { dispatch::<STORE>(isa, map, panel, block, 0..block.groups, std::ptr::null_mut(), to, stride) }
 }
+
+/// What becomes of the values: added up to one f64 sum per lane, stored, or added to f32 sums of several functions.
+const SUM: u8 = 0;
+const STORE: u8 = 1;
+const SPREAD: u8 = 2;
 
 const EXP2: u8 = 0;
 const IDENTITY: u8 = 1;
@@ -27,16 +40,17 @@ const TANH: u8 = 3;
 
 macro_rules! for_isa {
     ($name:ident, $lanes:ty, $groups:literal $(, $feature:literal)?) => {
+        #[allow(clippy::too_many_arguments)]
         $(#[target_feature(enable = $feature)])?
-        unsafe fn $name<const STORE: bool>(
-            map: Map, panel: Panel, block: &Block, out: *mut f64, to: *mut f32, stride: usize,
+        unsafe fn $name<const SINK: u8>(
+            map: Map, panel: Panel, block: &Block, groups: Range<usize>, out: *mut f64, to: *mut f32, stride: usize,
         ) {
             unsafe {
                 match map {
-                    Map::Exp2 => run::<$lanes, $groups, STORE, EXP2>(0, panel, block, out, to, stride),
-                    Map::Identity => run::<$lanes, $groups, STORE, IDENTITY>(0, panel, block, out, to, stride),
-                    Map::Power(degree) => run::<$lanes, $groups, STORE, POWER>(degree, panel, block, out, to, stride),
-                    Map::Tanh => run::<$lanes, $groups, STORE, TANH>(0, panel, block, out, to, stride),
+                    Map::Exp2 => run::<$lanes, $groups, SINK, EXP2>(0, panel, block, groups, out, to, stride),
+                    Map::Identity => run::<$lanes, $groups, SINK, IDENTITY>(0, panel, block, groups, out, to, stride),
+                    Map::Power(degree) => run::<$lanes, $groups, SINK, POWER>(degree, panel, block, groups, out, to, stride),
+                    Map::Tanh => run::<$lanes, $groups, SINK, TANH>(0, panel, block, groups, out, to, stride),
                 }
             }
         }
@@ -50,11 +64,13 @@ for_isa!(avx512, super::simd::Avx512, 4, "avx512f,avx512dq,avx512bw,avx512vl");
 for_isa!(avx2, super::simd::Avx2, 1, "avx2,fma");
 for_isa!(portable, Portable, 1);
 
-unsafe fn dispatch<const STORE: bool>(
+#[allow(clippy::too_many_arguments)]
+unsafe fn dispatch<const SINK: u8>(
     isa: Isa,
     map: Map,
     panel: Panel,
     block: &Block,
+    groups: Range<usize>,
     out: *mut f64,
     to: *mut f32,
     stride: usize,
@@ -62,10 +78,10 @@ unsafe fn dispatch<const STORE: bool>(
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => avx512::<STORE>(map, panel, block, out, to, stride),
+            Isa::Avx512 => avx512::<SINK>(map, panel, block, groups, out, to, stride),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => avx2::<STORE>(map, panel, block, out, to, stride),
-            _ => portable::<STORE>(map, panel, block, out, to, stride),
+            Isa::Avx2 => avx2::<SINK>(map, panel, block, groups, out, to, stride),
+            _ => portable::<SINK>(map, panel, block, groups, out, to, stride),
         }
     }
 }
@@ -104,11 +120,13 @@ unsafe fn apply<L: Lanes, const MAP: u8>(t: L::Vector, degree: u32) -> L::Vector
 }
 
 /// One panel against one block, G vectors of lanes at a time.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
-unsafe fn run<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
+unsafe fn run<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     degree: u32,
     panel: Panel,
     block: &Block,
+    groups: Range<usize>,
     out: *mut f64,
     to: *mut f32,
     stride: usize,
@@ -117,17 +135,17 @@ unsafe fn run<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
         let mut start = 0;
         while start < PANEL {
             let slice = Slice::<L, G>::new(panel, start);
-            let out = if STORE { out } else { out.add(start) };
-            let to = if STORE { to.add(start) } else { to };
+            let out = if SINK == SUM { out.add(start) } else { out };
+            let to = if SINK == SUM { to } else { to.add(start) };
             match &block.entries {
                 Entries::Dense(values) => {
-                    dense::<L, G, STORE, MAP>(degree, &slice, block, values.as_ptr(), out, to, stride);
+                    dense::<L, G, SINK, MAP>(degree, &slice, block, groups.clone(), values.as_ptr(), out, to, stride);
                 }
                 Entries::Sparse { order, starts, entries } => {
-                    for group in 0..block.groups {
+                    for group in groups.clone() {
                         let pair = &entries[2 * starts[group]..2 * starts[group + 1]];
                         let slots = order.get(2 * group..).unwrap_or(&[]);
-                        sparse::<L, G, STORE, MAP>(degree, &slice, block, group, pair, slots, out, to, stride);
+                        sparse::<L, G, SINK, MAP>(degree, &slice, block, group, pair, slots, out, to, stride);
                     }
                 }
             }
@@ -166,18 +184,20 @@ impl<L: Lanes, const G: usize> Slice<L, G> {
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
-unsafe fn dense<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
+unsafe fn dense<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     degree: u32,
     slice: &Slice<L, G>,
     block: &Block,
+    groups: Range<usize>,
     values: *const f32,
     out: *mut f64,
     to: *mut f32,
     stride: usize,
 ) {
     unsafe {
-        for group in 0..block.groups {
+        for group in groups {
             let mut t = [slice.offsets; GROUP];
             for member in 0..GROUP {
                 t[member] = slice.starting_at(*block.offsets.get_unchecked(group * GROUP + member));
@@ -201,9 +221,9 @@ unsafe fn dense<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
             let mut sums = [L::splat(0.0); G];
             for member in 0..GROUP {
                 let slot = group * GROUP + member;
-                emit::<L, G, STORE, MAP>(degree, &t[member], block, slot, slot, &mut sums, to, stride);
+                emit::<L, G, SINK, MAP>(degree, &t[member], block, slot, slot, &mut sums, to, stride);
             }
-            if !STORE {
+            if SINK == SUM {
                 for g in 0..G {
                     L::add_to_f64(out.add(g * LANES), sums[g]);
                 }
@@ -214,7 +234,7 @@ unsafe fn dense<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
 
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
-unsafe fn sparse<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
+unsafe fn sparse<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     degree: u32,
     slice: &Slice<L, G>,
     block: &Block,
@@ -238,9 +258,9 @@ unsafe fn sparse<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
         }
         let mut sums = [L::splat(0.0); G];
         let row = |offset: usize| slots.get(offset).map_or(0, |&row| row as usize);
-        emit::<L, G, STORE, MAP>(degree, &first, block, 2 * group, row(0), &mut sums, to, stride);
-        emit::<L, G, STORE, MAP>(degree, &second, block, 2 * group + 1, row(1), &mut sums, to, stride);
-        if !STORE {
+        emit::<L, G, SINK, MAP>(degree, &first, block, 2 * group, row(0), &mut sums, to, stride);
+        emit::<L, G, SINK, MAP>(degree, &second, block, 2 * group + 1, row(1), &mut sums, to, stride);
+        if SINK == SUM {
             for g in 0..G {
                 L::add_to_f64(out.add(g * LANES), sums[g]);
             }
@@ -251,7 +271,7 @@ unsafe fn sparse<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
 /// Maps the inner products of one block row and hands them to the sink. Padding slots have coefficient 0 and are not stored.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
-unsafe fn emit<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
+unsafe fn emit<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     degree: u32,
     t: &[L::Vector; G],
     block: &Block,
@@ -262,16 +282,33 @@ unsafe fn emit<L: Lanes, const G: usize, const STORE: bool, const MAP: u8>(
     stride: usize,
 ) {
     unsafe {
-        if STORE {
-            if slot < block.rows {
-                for g in 0..G {
-                    L::store(to.add(row * stride + g * LANES), apply::<L, MAP>(t[g], degree));
+        match SINK {
+            STORE => {
+                if slot < block.rows {
+                    for g in 0..G {
+                        L::store(to.add(row * stride + g * LANES), apply::<L, MAP>(t[g], degree));
+                    }
                 }
             }
-        } else {
-            let coefficient = L::splat(*block.coefficients.get_unchecked(slot));
-            for g in 0..G {
-                sums[g] = L::fma(apply::<L, MAP>(t[g], degree), coefficient, sums[g]);
+            SPREAD => {
+                let mut values = *t;
+                for g in 0..G {
+                    values[g] = apply::<L, MAP>(t[g], degree);
+                }
+                let (from, end) = (*block.starts.get_unchecked(slot), *block.starts.get_unchecked(slot + 1));
+                for &(place, coefficient) in block.terms.get_unchecked(from..end) {
+                    let (to, coefficient) = (to.add(place as usize), L::splat(coefficient));
+                    for g in 0..G {
+                        let at = to.add(g * LANES);
+                        L::store(at, L::fma(values[g], coefficient, L::load(at)));
+                    }
+                }
+            }
+            _ => {
+                let coefficient = L::splat(*block.coefficients.get_unchecked(slot));
+                for g in 0..G {
+                    sums[g] = L::fma(apply::<L, MAP>(t[g], degree), coefficient, sums[g]);
+                }
             }
         }
     }

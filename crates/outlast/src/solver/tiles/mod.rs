@@ -9,11 +9,13 @@
 //! ```text
 //! store   K[block, panel]                      (f32)
 //! sum     out[panel] += K[panel, block] c      (6 or 8 products in f32, then f64)
+//! spread  out[panel] += K[panel, block] C      (C with several columns, mostly zeros; 96 products in f32, then f64)
 //! ```
 //!
 //! Cost: m n (d multiply-adds + about 10 operations) for m block rows and n panel rows; bytes: 4 d n per pass.
 
 mod buffer;
+mod coefficients;
 mod expand;
 mod kernels;
 mod pack;
@@ -21,6 +23,7 @@ mod prepared;
 mod simd;
 
 pub(crate) use buffer::Aligned;
+pub(crate) use coefficients::Coefficients;
 pub(crate) use expand::expand;
 pub(crate) use pack::{Block, Panels};
 pub(crate) use prepared::Prepared;
@@ -62,6 +65,43 @@ pub(crate) fn multiply(
             kernels::sum(isa, short.map, panels.panel(panel), &block, &mut sums);
             for (out, sum) in out.iter_mut().zip(sums) {
                 *out += largest * sum;
+            }
+        });
+    }
+}
+
+/// Block rows whose products are summed in f32.
+const SHORT_SUM: usize = 96;
+
+/// out[p][f][lane] += sum_j C_jf k(row `lane` of panel p, rows_j) / unit: several functions in one pass. `out` holds, per
+/// panel, 64 values of each function.
+pub(crate) fn multiply_many(
+    isa: Isa,
+    panels: &Panels,
+    short: &Prepared,
+    rows: &[u32],
+    coefficients: &Coefficients,
+    out: &mut [f64],
+) {
+    let largest = coefficients.largest();
+    if largest == 0.0 {
+        return;
+    }
+    let size = coefficients.functions() * PANEL;
+    for (chunk, rows) in rows.chunks(CHUNK).enumerate() {
+        let block = Block::spread(short, rows, coefficients, chunk * CHUNK, largest);
+        let run = (SHORT_SUM * block.groups).div_ceil(rows.len()).max(1);
+        let buffer = || Aligned::zeroed(size);
+        out.par_chunks_mut(size).enumerate().with_min_len(2).for_each_init(buffer, |sums, (panel, out)| {
+            let mut start = 0;
+            while start < block.groups {
+                let end = (start + run).min(block.groups);
+                sums.fill(0.0);
+                kernels::spread(isa, short.map, panels.panel(panel), &block, start..end, sums);
+                for (out, sum) in out.iter_mut().zip(sums.iter()) {
+                    *out += largest * f64::from(*sum);
+                }
+                start = end;
             }
         });
     }
@@ -152,8 +192,15 @@ mod tests {
                         store(isa, &panels, &prepared, &short, &mut stored);
                         let mut sums = vec![0.0; panels.padded()];
                         multiply(isa, &panels, &prepared, &short, &coefficients, &mut sums);
+                        // a second function with half of the coefficients, negated
+                        let mut both = Coefficients::new(2);
+                        for (j, c) in coefficients.iter().enumerate() {
+                            both.push([*c, if j % 2 == 0 { -c } else { 0.0 }].into_iter());
+                        }
+                        let mut many = vec![0.0; 2 * panels.padded()];
+                        multiply_many(isa, &panels, &prepared, &short, &both, &mut many);
                         for i in 0..count {
-                            let mut sum = 0.0;
+                            let (mut sum, mut half) = (0.0, 0.0);
                             for (j, &row) in short.iter().enumerate() {
                                 let exact = kernel.evaluate(dense.row(i), dense.row(row as usize));
                                 let value = f64::from(stored[j * panels.padded() + i]) * prepared.unit;
@@ -162,10 +209,16 @@ mod tests {
                                     "{isa:?} {kernel:?}: {value} {exact}"
                                 );
                                 sum += coefficients[j] * exact;
+                                half -= if j % 2 == 0 { coefficients[j] * exact } else { 0.0 };
                             }
                             let size: f64 = coefficients.iter().map(|c| c.abs()).sum();
                             let error = (sums[i] * prepared.unit - sum).abs();
                             assert!(error < 1e-6 * size * prepared.unit, "{isa:?} {kernel:?}: {error}");
+                            let at = i / PANEL * 2 * PANEL + i % PANEL;
+                            for (value, exact) in [(many[at], sum), (many[at + PANEL], half)] {
+                                let error = (value * prepared.unit - exact).abs();
+                                assert!(error < 1e-6 * size * prepared.unit, "{isa:?} {kernel:?}: {error} of many");
+                            }
                         }
                     }
                 }

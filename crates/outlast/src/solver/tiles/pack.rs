@@ -1,6 +1,7 @@
 //! The two packed layouts.
 
 use super::buffer::Aligned;
+use super::coefficients::Coefficients;
 use super::prepared::{Map, Prepared, Storage};
 use super::{GROUP, PANEL};
 use rayon::prelude::*;
@@ -84,6 +85,11 @@ pub(crate) struct Block {
     pub(crate) groups: usize,
     pub(crate) offsets: Vec<f32>,
     pub(crate) coefficients: Vec<f32>,
+    /// How many functions `terms` go to.
+    pub(crate) functions: usize,
+    /// Slot s has terms[starts[s]..starts[s + 1]]: 64 times a function's number, and its coefficient.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) terms: Vec<(u32, f32)>,
     pub(crate) entries: Entries,
 }
 
@@ -98,6 +104,46 @@ pub(crate) enum Entries {
 impl Block {
     /// Packs the rows listed with their coefficients (none: a block that is only stored).
     pub(crate) fn new(prepared: &Prepared, rows: &[u32], coefficients: &[f32]) -> Block {
+        let mut block = Block::without_coefficients(prepared, rows);
+        for slot in 0..rows.len() {
+            block.coefficients[slot] = coefficients.get(block.position(slot)).copied().unwrap_or(0.0);
+        }
+        block
+    }
+
+    /// Packs the rows listed with their coefficients in several functions, each divided by `unit`; the first row is row
+    /// `first` of `coefficients`.
+    pub(crate) fn spread(
+        prepared: &Prepared,
+        rows: &[u32],
+        coefficients: &Coefficients,
+        first: usize,
+        unit: f64,
+    ) -> Block {
+        let mut block = Block::without_coefficients(prepared, rows);
+        block.functions = coefficients.functions();
+        block.starts = Vec::with_capacity(block.offsets.len() + 1);
+        block.starts.push(0);
+        for slot in 0..block.offsets.len() {
+            if slot < rows.len() {
+                let own = coefficients.row(first + block.position(slot));
+                let scaled = own.iter().map(|&(function, c)| (function * PANEL as u32, (c / unit) as f32));
+                block.terms.extend(scaled);
+            }
+            block.starts.push(block.terms.len());
+        }
+        block
+    }
+
+    /// Which of the rows listed a slot holds.
+    fn position(&self, slot: usize) -> usize {
+        match &self.entries {
+            Entries::Dense(_) => slot,
+            Entries::Sparse { order, .. } => order[slot] as usize,
+        }
+    }
+
+    fn without_coefficients(prepared: &Prepared, rows: &[u32]) -> Block {
         let order: Vec<u32> = match prepared.storage {
             Storage::Dense(_) => (0..rows.len() as u32).collect(),
             Storage::Sparse { .. } => {
@@ -109,16 +155,24 @@ impl Block {
         let size = if matches!(prepared.storage, Storage::Dense(_)) { GROUP } else { 2 };
         let groups = rows.len().div_ceil(size);
         let mut offsets = vec![if prepared.map == Map::Exp2 { PADDING } else { 0.0 }; groups * size];
-        let mut packed = vec![0.0; groups * size];
         for (slot, &position) in order.iter().enumerate() {
             offsets[slot] = prepared.offsets[rows[position as usize] as usize];
-            packed[slot] = coefficients.get(position as usize).copied().unwrap_or(0.0);
         }
         let entries = match prepared.storage {
             Storage::Dense(_) => Entries::Dense(pack_dense(prepared, rows, groups)),
             Storage::Sparse { .. } => pack_sparse(prepared, rows, order, groups),
         };
-        Block { rows: rows.len(), cols: prepared.cols, groups, offsets, coefficients: packed, entries }
+        Block {
+            rows: rows.len(),
+            cols: prepared.cols,
+            groups,
+            coefficients: vec![0.0; offsets.len()],
+            offsets,
+            functions: 0,
+            starts: Vec::new(),
+            terms: Vec::new(),
+            entries,
+        }
     }
 }
 

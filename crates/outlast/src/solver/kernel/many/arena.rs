@@ -1,0 +1,140 @@
+//! Solving a working set on a dense matrix: sweeps over pairs of classes, and longer cycles where pairs do not help.
+//!
+//! ```text
+//! loop   g(a, b) = largest gain of a move from a to b;   lambda = largest mean of g over cycles;   stop if lambda <= eps
+//!        the pairs (a, b) with (g(a, b) + g(b, a)) / 2 near lambda, worst first, each solved to a tenth, those without a
+//!        common class in parallel
+//!        if no pair comes near lambda: an exact line search along the best cycle, one row per arc
+//! ```
+//!
+//! Without intercept moves need no partner: lambda is the largest gain, and pairs are all there is.
+
+use super::cycles::best_cycle;
+use super::pair::{self, Matrix};
+use super::sheet::{Gains, Sheet};
+use crate::control::Control;
+use crate::error::Result;
+use rayon::prelude::*;
+
+/// Sweeps before level 0 looks again.
+const MOST_SWEEPS: usize = 400;
+
+/// Pairs below this share of lambda wait.
+const NEAR: f64 = 0.1;
+
+/// A cycle of three and more classes is taken when its mean exceeds that of every pair by this factor.
+const CLEARLY: f64 = 2.0;
+
+/// A pair is solved to this share of its violation.
+const SHARE: f64 = 0.1;
+
+pub(super) struct Arena<'s, M: Matrix> {
+    pub(super) sheet: &'s mut Sheet,
+    pub(super) matrix: M,
+    pub(super) balanced: bool,
+}
+
+impl<M: Matrix> Arena<'_, M> {
+    /// Lowers the largest mean gain to `eps`, or as far as rounding allows. Returns whether anything moved.
+    pub(super) fn solve(&mut self, eps: f64, control: &Control) -> Result<bool> {
+        let mut moved = false;
+        for _ in 0..MOST_SWEEPS {
+            control.check()?;
+            if control.out_of_time() {
+                break;
+            }
+            let gains = self.sheet.gains();
+            let (mean, cycle) = if self.balanced { best_cycle(&gains) } else { (gains.largest(), Vec::new()) };
+            if !(mean > eps) {
+                break;
+            }
+            let pairs = self.pairs(&gains, (NEAR * mean).max(eps));
+            let best = pairs.first().map_or(0.0, |pair| pair.0);
+            let progress = match self.balanced && cycle.len() > 2 && mean > CLEARLY * best {
+                true => self.go_round(&gains, &cycle),
+                false => self.sweep(pairs, eps, control),
+            };
+            if !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle)) {
+                break;
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Pairs whose mean gain exceeds a bound, worst first.
+    fn pairs(&self, gains: &Gains, bound: f64) -> Vec<(f64, usize, usize)> {
+        let k = gains.classes;
+        let mut pairs = Vec::new();
+        for a in 0..k {
+            for b in a + 1..k {
+                let (forth, back) = (gains.get(a, b), gains.get(b, a));
+                let mean = if self.balanced { 0.5 * (forth + back) } else { forth.max(back) };
+                if mean > bound {
+                    pairs.push((mean, a, b));
+                }
+            }
+        }
+        pairs.sort_by(|x, y| y.0.total_cmp(&x.0));
+        pairs
+    }
+
+    /// Solves the problems of pairs, in rounds of pairs without a common class.
+    fn sweep(&mut self, mut pairs: Vec<(f64, usize, usize)>, eps: f64, control: &Control) -> bool {
+        let stop = || control.check().is_err() || control.out_of_time();
+        let eps = 0.5 * if self.balanced { eps } else { 0.5 * eps };
+        let mut moved = false;
+        while !pairs.is_empty() && !stop() {
+            let mut taken = vec![false; self.sheet.classes];
+            let mut round = Vec::new();
+            pairs.retain(|&(_, a, b)| {
+                let free = !taken[a] && !taken[b];
+                if free {
+                    (taken[a], taken[b]) = (true, true);
+                    round.push((a, b));
+                }
+                !free
+            });
+            let (sheet, matrix, balanced) = (&*self.sheet, &self.matrix, self.balanced);
+            let solve = |&pair: &(usize, usize)| pair::solve(sheet, matrix, pair, balanced, SHARE, eps, &stop);
+            let moves: Vec<pair::Moves> = round.par_iter().map(solve).collect();
+            for moves in moves {
+                moved |= !moves.is_empty();
+                moves.apply(self.sheet);
+            }
+        }
+        moved
+    }
+
+    /// Moves mass round a cycle of classes, in the row of the largest gain for each arc, as far as that helps. Returns whether
+    /// anything moved.
+    fn go_round(&mut self, gains: &Gains, cycle: &[usize]) -> bool {
+        let k = gains.classes;
+        let arcs: Vec<(usize, usize, usize)> = (0..cycle.len())
+            .map(|at| (cycle[at], cycle[(at + 1) % cycle.len()]))
+            .map(|(from, to)| (gains.row[from * k + to] as usize, from, to))
+            .collect();
+        let gain: f64 = arcs.iter().map(|&(_, from, to)| gains.get(from, to)).sum();
+        let room = arcs.iter().map(|&(row, from, to)| self.sheet.room(row, from, to)).fold(f64::INFINITY, f64::min);
+        let same = |a: usize, b: usize| f64::from(u8::from(a == b));
+        let mut curvature = 0.0;
+        for &(row, from, to) in &arcs {
+            for &(other, out, into) in &arcs {
+                let common = same(from, out) - same(from, into) - same(to, out) + same(to, into);
+                if common != 0.0 {
+                    curvature += common * self.matrix.value(row, other);
+                }
+            }
+        }
+        let mass = if curvature > 0.0 { (gain / curvature).min(room) } else { room };
+        if !(gain > 0.0 && mass > 0.0) {
+            return false;
+        }
+        for &(row, from, to) in &arcs {
+            self.sheet.shift(row, from, to, mass);
+            let column = self.matrix.combine(&[row as u32], &[mass]);
+            self.sheet.add_column(from, to, &column);
+        }
+        true
+    }
+}

@@ -1,0 +1,218 @@
+//! Level 0: working sets of all rows.
+//!
+//! A = all free rows + the worst violators, solved on a dense K_AA to a tenth of the violation ([`arena`](super::arena)); then
+//! h += K[:, changed] dV for the rows that changed net, all classes in one pass over the rows.
+
+use super::super::super::Options;
+use super::super::super::majorize::Step;
+use super::super::super::tiles::{Aligned, PANEL};
+use super::super::gram::place;
+use super::super::outer::{self, Outer, Standing};
+use super::arena::Arena;
+use super::joint::{Joint, Measure};
+use super::matrix::{Double, Single};
+use super::sheet::Sheet;
+use crate::control::Control;
+use crate::error::Result;
+use std::sync::Mutex;
+
+/// Rows, and rows times classes, up to which the matrix is taken in double precision.
+const FEW_ROWS: usize = 1500;
+const FEW_VALUES: usize = 4500;
+
+/// Rounds in double precision that may pass before the gap has halved.
+const PATIENCE: usize = 8;
+
+/// What a solve may spend, and its scratch space.
+pub(super) struct Solver<'o> {
+    /// Most rows of A.
+    largest: usize,
+    options: &'o Options,
+    pub(super) stage: &'static str,
+    kernel: Aligned,
+}
+
+impl<'o> Solver<'o> {
+    pub(super) fn new(largest: usize, options: &'o Options) -> Solver<'o> {
+        Solver { largest, options, stage: "hinge", kernel: Aligned::default() }
+    }
+
+    /// Minimises to a relative gap, from the current state.
+    pub(super) fn solve(&mut self, joint: &mut Joint, tolerance: f64, control: &Control) -> Result<Step> {
+        let (options, stage) = (self.options, self.stage);
+        outer::run(&mut Level { solver: self, joint }, tolerance, options, stage, control)
+    }
+
+    /// The rows of A, those of a class together.
+    fn choose(&self, joint: &Joint, measure: &Measure, outer: usize) -> Vec<u32> {
+        let sheet = &joint.sheet;
+        let rows = sheet.rows();
+        let k = sheet.classes;
+        let (mut free, mut violators) = (Vec::new(), Vec::new());
+        let cold = outer == 0 && measure.violation >= 1.0;
+        let mut state = self.options.seed ^ 0x9e37_79b9_7f4a_7c15;
+        for row in (0..rows).filter(|&row| sheet.total[row] > 0.0) {
+            let violation = sheet.violation(row, &measure.intercepts);
+            if sheet.interior(row) > 1 {
+                free.push((violation, row as u32));
+            } else if violation > 0.0 {
+                // at a cold start every row violates alike
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                violators.push((if cold { (state >> 40) as f64 } else { violation }, row as u32));
+            }
+        }
+        let usual = if joint.gram.keeps_rows() { 2048 } else { 4096.max(rows / 7) };
+        let size = usual.max(free.len() + free.len() / 2).min(self.largest).min(rows);
+        let most = |list: &mut Vec<(f64, u32)>, count: usize| {
+            if list.len() > count {
+                list.select_nth_unstable_by(count, |a, b| b.0.total_cmp(&a.0));
+                list.truncate(count);
+            }
+        };
+        most(&mut free, size * 3 / 4);
+        most(&mut violators, size - free.len());
+        let mut set: Vec<u32> = free.into_iter().chain(violators).map(|entry| entry.1).collect();
+        let class = |row: u32| {
+            let q = sheet.of(&sheet.q, row as usize);
+            (0..k).fold(0, |best, class| if q[class] > q[best] { class } else { best })
+        };
+        set.sort_by_cached_key(|&row| (class(row), row));
+        set
+    }
+
+    fn improve(
+        &mut self,
+        joint: &mut Joint,
+        measure: &Measure,
+        tolerance: f64,
+        outer: usize,
+        control: &Control,
+    ) -> Result<()> {
+        let rows = self.choose(joint, measure, outer);
+        // gap and violation fall together: aim below the violation at which the gap will do
+        let enough = 0.3 * measure.violation * (tolerance / measure.relative_gap()).min(1.0);
+        let eps = (0.1 * measure.violation).max(enough);
+        let packed = joint.gram.pack(&rows, 0);
+        joint.gram.block(&packed, &mut self.kernel);
+        let stride = packed.padded();
+        let mut part = part(joint, &rows, stride);
+        let old: Vec<f64> = part.q.clone();
+        let matrix = Single {
+            isa: joint.gram.isa,
+            kernel: &self.kernel,
+            stride,
+            diagonal: rows.iter().map(|&row| joint.gram.diagonal()[row as usize]).collect(),
+            buffers: Mutex::new(Vec::new()),
+        };
+        Arena { sheet: &mut part, matrix, balanced: joint.balanced }.solve(eps, control)?;
+        let k = joint.sheet.classes;
+        let (mut changed, mut before) = (Vec::new(), Vec::new());
+        for (at, &row) in rows.iter().enumerate() {
+            let (new, old) = (&part.q[at * k..(at + 1) * k], &old[at * k..(at + 1) * k]);
+            if new != old {
+                let row = row as usize;
+                before.extend((0..k).map(|class| joint.v(row, class)));
+                joint.sheet.q[row * k..(row + 1) * k].copy_from_slice(new);
+                changed.push(row as u32);
+            }
+        }
+        joint.moved(&changed, &before);
+        Ok(())
+    }
+}
+
+/// The sheet of some rows.
+fn part(joint: &Joint, rows: &[u32], padded: usize) -> Sheet {
+    let sheet = &joint.sheet;
+    let k = sheet.classes;
+    let take =
+        |from: &[f64]| -> Vec<f64> { rows.iter().flat_map(|&row| sheet.of(from, row as usize)).copied().collect() };
+    let mut h = vec![0.0; padded.next_multiple_of(PANEL) * k];
+    for (at, &row) in rows.iter().enumerate() {
+        for class in 0..k {
+            h[place(k, at, class)] = sheet.score(row as usize, class);
+        }
+    }
+    Sheet {
+        classes: k,
+        total: rows.iter().map(|&row| sheet.total[row as usize]).collect(),
+        knots: take(&sheet.knots),
+        q: take(&sheet.q),
+        h,
+        straight: sheet.straight,
+    }
+}
+
+/// The solver with its dual, as the outer loop sees them.
+struct Level<'s, 'o, 'd, 'a> {
+    solver: &'s mut Solver<'o>,
+    joint: &'d mut Joint<'a>,
+}
+
+impl Outer for Level<'_, '_, '_, '_> {
+    type Measure = Measure;
+
+    fn measure(&mut self) -> Measure {
+        self.joint.measure()
+    }
+
+    fn standing(&self, measure: &Measure) -> Standing {
+        let unit = self.joint.gram.unit();
+        Standing { gap: measure.gap, primal: measure.primal, violation: measure.violation, unit }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.joint.gram.check()
+    }
+
+    fn improve(&mut self, measure: &Measure, tolerance: f64, outer: usize, control: &Control) -> Result<()> {
+        self.solver.improve(self.joint, measure, tolerance, outer, control)
+    }
+
+    fn refresh(&mut self) {
+        self.joint.refresh();
+    }
+
+    /// Errors of different rows are independent, and enter the gap times V: their sum is that of a random walk, taken four
+    /// times as large.
+    fn error_matters(&self, measure: &Measure, tolerance: f64) -> bool {
+        let joint = &self.joint;
+        let k = joint.sheet.classes;
+        let squares: f64 = (0..joint.rows())
+            .flat_map(|row| (0..k).map(move |class| (row, class)))
+            .map(|(row, class)| joint.v(row, class).powi(2))
+            .sum();
+        let size = 4.0 * squares.sqrt();
+        let allowed = tolerance * measure.primal.abs();
+        joint.gram.value_error() * size * size > 0.1 * allowed && size * joint.score_error() > allowed
+    }
+
+    fn has_few_rows(&self) -> bool {
+        self.joint.rows() <= FEW_ROWS && self.joint.rows() * self.joint.sheet.classes <= FEW_VALUES
+    }
+
+    fn finish_in_double(&mut self, tolerance: f64, control: &Control) -> Result<()> {
+        let joint = &mut *self.joint;
+        let size = joint.rows();
+        let mut matrix = Double { kernel: joint.gram.double(size), size };
+        let (mut best, mut since) = (f64::INFINITY, 0);
+        let mut eps = joint.measure().violation;
+        while since < PATIENCE && !control.out_of_time() {
+            eps *= 0.1;
+            let mut arena = Arena { sheet: &mut joint.sheet, matrix, balanced: joint.balanced };
+            let moved = arena.solve(eps, control)?;
+            matrix = arena.matrix;
+            let measure = joint.measure();
+            if measure.relative_gap() <= 0.5 * tolerance || !moved && !(measure.violation > eps) && since > 2 {
+                break;
+            }
+            since = if measure.gap < 0.5 * best { 0 } else { since + 1 };
+            best = best.min(measure.gap);
+            eps = eps.min(measure.violation);
+        }
+        joint.refresh();
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Many classes jointly: the truncated hinge, utility-weighted or not, for any kernel.
+//!
+//! The convex problem of a bound ([`Majorant`]) has the dual
+//!
+//! ```text
+//! min 1/2 sum_j V_j'K V_j + sum_ij [q_ij - knot_ij]_+,   V_i = base_i - q_i,   q_i in total_i x simplex,   sum_i V_ij = 0
+//! ```
+//!
+//! Its solver rests on two facts. Between two classes only two columns of K V move, and only rows with mass in one of the two
+//! take part: a small two-class problem for the block SMO ([`pair`]), independent of pairs without a common class. And a state
+//! in which no pair helps is optimal unless some longer cycle of classes gains ([`cycles`]), which is found in O(k^3) and
+//! taken by itself. Working sets and their f32 matrix are as with two classes ([`levels`]), the duality gap is the stopping
+//! rule, and the intercepts are the multipliers of the column sums.
+//!
+//! Moving the bound drops terms or brings them back; q is put on the new simplices, the column sums restored greedily, and
+//! the solver goes on from there.
+
+mod arena;
+mod cycles;
+mod joint;
+mod levels;
+mod matrix;
+mod pair;
+mod sheet;
+
+use super::super::majorize::{self, Limits, Majorizer, Step};
+use super::super::{Options, Solution, Status};
+use super::gram::Gram;
+use super::two_level::Sizes;
+use super::{EXACT_PATH, LARGEST_CAP, LOOSENESS, NAME};
+use crate::control::Control;
+use crate::error::Result;
+use crate::linalg::Isa;
+use crate::problem::{Majorant, ManyClass, Terms};
+use joint::Joint;
+use levels::Solver;
+
+/// Solves a hinge problem with many classes, truncated or not, for any kernel.
+pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
+    solve_many_on(Isa::detect(), problem, options, control)
+}
+
+/// As [`solve_many`], on a given instruction set, which must be among [`Isa::available`].
+pub fn solve_many_on(isa: Isa, problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
+    let mut machine = Machine::prepare(isa, problem, options)?;
+    machine.warm_start(options);
+    let start = machine.minimize(options.tolerance, control)?;
+    // the cost form is a difference of convex functions even when nothing is truncated
+    let convex = problem.loss.truncation().is_none() && !matches!(problem.terms, Terms::Cost(_));
+    if convex || start.status == Status::TimeLimit {
+        let trace = vec![machine.objective()];
+        let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
+        return Ok(machine.solution(report));
+    }
+    let small = problem.rows() <= EXACT_PATH;
+    let limits = Limits {
+        tolerance: options.tolerance,
+        loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
+        decrease: 0.01 * options.tolerance,
+        max_steps: options.max_steps,
+    };
+    machine.solver.stage = "truncated hinge";
+    let report = majorize::run(&mut machine, start, &limits, "truncated hinge", control)?;
+    Ok(machine.solution(report))
+}
+
+/// The iterate and its bound.
+struct Machine<'p, 'a, 'o> {
+    problem: &'p ManyClass<'a>,
+    joint: Joint<'a>,
+    solver: Solver<'o>,
+    bound: Majorant,
+    intercepts: Vec<f64>,
+    saved: Option<Saved>,
+}
+
+struct Saved {
+    q: Vec<f64>,
+    h: Vec<f64>,
+    base: Vec<f64>,
+    knots: Vec<f64>,
+    total: Vec<f64>,
+    bound: Majorant,
+    intercepts: Vec<f64>,
+}
+
+impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
+    /// The machine with V = 0, its matrix within the byte budget.
+    fn prepare(isa: Isa, problem: &'p ManyClass<'a>, options: &'o Options) -> Result<Self> {
+        let sizes = Sizes::new(options.cache_bytes / 2);
+        let keep = options.cache_bytes.saturating_sub(sizes.bytes());
+        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
+        let straight = matches!(problem.terms, Terms::Own);
+        let cost_form = matches!(problem.terms, Terms::Cost(_));
+        let joint = Joint::new(gram, problem.classes, problem.intercept, straight, cost_form);
+        let solver = Solver::new(sizes.direct(), options);
+        let bound = problem.untruncated();
+        let intercepts = vec![0.0; problem.classes];
+        let mut machine = Machine { problem, joint, solver, bound, intercepts, saved: None };
+        machine.reshape();
+        Ok(machine)
+    }
+
+    /// The dual of the current bound, in the solver's units.
+    fn reshape(&mut self) {
+        let (problem, bound, unit) = (self.problem, &self.bound, self.joint.gram.unit());
+        self.joint.reshape(|row, knots, base| {
+            let total = problem.shape(bound, row, knots, base);
+            // a row that needs more than this is beyond f32 kernel values
+            let scale = if total * unit > LARGEST_CAP { LARGEST_CAP / total } else { unit };
+            knots.iter_mut().chain(base).for_each(|value| *value *= scale);
+            total * scale
+        });
+    }
+
+    /// Starts from another solution's V.
+    fn warm_start(&mut self, options: &Options) {
+        let Some(start) = &options.start else { return };
+        let k = self.problem.classes;
+        if start.expansion.len() != self.joint.rows() * k {
+            return;
+        }
+        let unit = self.joint.gram.unit();
+        let (mut rows, mut old) = (Vec::new(), Vec::new());
+        for (row, v) in start.expansion.chunks_exact(k).enumerate().filter(|(_, v)| v.iter().any(|v| *v != 0.0)) {
+            let v: Vec<f64> = v.iter().map(|v| v * unit).collect();
+            old.extend((0..k).map(|class| self.joint.v(row, class)));
+            self.joint.set_v(row, &v);
+            rows.push(row as u32);
+        }
+        self.joint.moved(&rows, &old);
+    }
+
+    /// f + b, rows x classes.
+    fn decision(&self) -> Vec<f64> {
+        let k = self.problem.classes;
+        let of = |at: usize| self.joint.sheet.score(at / k, at % k) + self.intercepts[at % k];
+        (0..self.joint.rows() * k).map(of).collect()
+    }
+
+    fn solution(self, report: majorize::Report) -> Solution {
+        let (rows, k) = (self.joint.rows(), self.problem.classes);
+        let unit = self.joint.gram.unit();
+        let decision = self.decision();
+        // a row whose total was clipped: what was solved is not what was asked
+        let clipped = self.joint.sheet.total.iter().any(|&total| total >= LARGEST_CAP);
+        let (status, gap) = if clipped { (Status::Inaccurate, f64::INFINITY) } else { (report.status, report.gap) };
+        Solution {
+            expansion: (0..rows * k).map(|at| self.joint.v(at / k, at % k) / unit).collect(),
+            weights: None,
+            intercepts: self.intercepts,
+            truncated: self.problem.flat_rows(&decision),
+            decision,
+            majorant: Some(self.bound),
+            objective: report.trace[report.trace.len() - 1],
+            gap,
+            trace: report.trace,
+            iterations: report.iterations,
+            status,
+            solver: NAME,
+        }
+    }
+}
+
+impl Majorizer for Machine<'_, '_, '_> {
+    fn objective(&mut self) -> f64 {
+        self.joint.penalty() / self.joint.gram.unit() + self.problem.total_loss(&self.decision())
+    }
+
+    fn majorize(&mut self) -> usize {
+        let unit = self.joint.gram.unit();
+        let duals: Vec<f64> = self.joint.sheet.q.iter().map(|q| q / unit).collect();
+        let bound = self.problem.majorant(&self.decision(), Some(&duals));
+        let changed = self.problem.changes(&self.bound, &bound);
+        self.bound = bound;
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        self.reshape();
+        self.joint.balance();
+        let step = self.solver.solve(&mut self.joint, tolerance, control)?;
+        // what rounding of many moves has added up
+        self.joint.balance();
+        self.intercepts = self.joint.measure().intercepts;
+        Ok(step)
+    }
+
+    fn save(&mut self) {
+        let sheet = &self.joint.sheet;
+        self.saved = Some(Saved {
+            q: sheet.q.clone(),
+            h: sheet.h.clone(),
+            base: self.joint.base.clone(),
+            knots: sheet.knots.clone(),
+            total: sheet.total.clone(),
+            bound: self.bound.clone(),
+            intercepts: self.intercepts.clone(),
+        });
+    }
+
+    fn restore(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            let sheet = &mut self.joint.sheet;
+            (sheet.q, sheet.h, sheet.knots, sheet.total) = (saved.q, saved.h, saved.knots, saved.total);
+            self.joint.base = saved.base;
+            self.bound = saved.bound;
+            self.intercepts = saved.intercepts;
+        }
+    }
+}
