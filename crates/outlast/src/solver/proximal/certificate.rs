@@ -206,13 +206,16 @@ impl<R: Rows> Engine<'_, R> {
     }
 
     fn normal_equations(&self, equations: &[Equation], blocks: &super::rows::Blocks) -> Option<Factor> {
-        let mut gram = Gram::default();
-        gram.set(&self.columns, blocks.clone());
+        let mut slots: Vec<usize> = equations.iter().map(|equation| equation.slot).collect();
+        slots.dedup();
+        let gram = Gram::of_slots(&self.columns, &slots, blocks.clone());
+        // equations come in the order of their slots
+        let place = |equation: &Equation| slots.partition_point(|&slot| slot < equation.slot);
         let size = equations.len();
         let mut matrix = vec![0.0; size * size];
         for (row, a) in equations.iter().enumerate() {
             for (column, b) in equations.iter().enumerate().take(row + 1) {
-                let h = |one: usize, other: usize| gram.at(one, other, a.slot, b.slot);
+                let h = |one: usize, other: usize| gram.at(one, other, place(a), place(b));
                 matrix[row * size + column] = match (a.against, b.against) {
                     (Some(x), Some(y)) => h(a.function, b.function) - h(a.function, y) - h(x, b.function) + h(x, y),
                     _ => h(a.function, b.function),

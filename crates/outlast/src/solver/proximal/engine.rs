@@ -21,7 +21,7 @@ use super::certificate::{Best, worst_ratio};
 use super::columns::Columns;
 use super::gram::Gram;
 use super::model::Model;
-use super::rows::{Local, Rows};
+use super::rows::{Local, Rows, pair};
 use crate::control::{Control, Progress};
 use crate::error::Result;
 
@@ -35,8 +35,8 @@ const PATIENCE: usize = 8;
 const STIFFEST: f64 = 1e4;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
-/// Damping: first, least, and most, relative to the curvature.
-const DAMPING: (f64, f64, f64) = (1e-3, 1e-10, 1e3);
+/// Damping: first, least, and most, relative to what [`Engine::stiffness`] measures.
+const DAMPING: (f64, f64, f64) = (0.1, 0.03, 1e3);
 /// Share of the predicted decrease a step must keep.
 const ARMIJO: f64 = 1e-4;
 const ROUNDING: f64 = 1e-15;
@@ -274,7 +274,6 @@ impl<'a, R: Rows> Engine<'a, R> {
                 }
             }
             let violators = self.certify(&local, primal, accuracy);
-            if std::env::var("DBG").is_ok() { eprintln!("    sigma {sigma:.1e} acc {accuracy:.1e} inex {:.2e} steps {steps} p {} P {:.12} D {:.12} viol {} damp {:.1e} window {}", self.inexactness(&pulled, primal)/primal, self.columns.len(), self.best.primal, self.best.dual, violators.len(), self.damping, local.blocks.pairs[0].rows.len()); }
             if violators.is_empty() || stop {
                 return Ok((local, !violators.is_empty()));
             }
@@ -309,7 +308,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     fn newton(&mut self, local: &Local, pulled: &[f64], sigma: f64) -> Move {
         let (m, p) = (self.functions(), self.columns.len());
         self.gram.set(&self.columns, local.blocks.clone());
-        let mass = self.mass(local);
+        let stiffness = self.stiffness(local);
         let by_function = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at % p * m + at / p]).collect() };
         let members = self.columns.members();
         let rates: Vec<f64> = (0..m * p).map(|at| self.rate(members[at % p], at / p)).collect();
@@ -321,7 +320,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             let mut model = Model {
                 gram: &self.gram,
                 scale: local.scale,
-                shift: self.damping * mass,
+                shift: self.damping * stiffness,
                 functions: m,
                 slots: p,
                 rates: &rates,
@@ -373,7 +372,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 self.weights[at] = if length == 1.0 { new } else { self.weights[at] + length * step[at] };
             }
             self.damping = match length {
-                1.0 => (0.2 * self.damping).max(DAMPING.1),
+                1.0 => (0.3 * self.damping).max(DAMPING.1),
                 length if length < 0.2 => (4.0 * self.damping).min(1.0),
                 _ => self.damping,
             };
@@ -381,15 +380,21 @@ impl<'a, R: Rows> Engine<'a, R> {
         }
     }
 
-    /// What the damping is relative to: all curvature there is, or could be.
-    fn mass(&self, local: &Local) -> f64 {
+    /// What the damping is relative to: the penalty over the squared norm of the coefficients, so that a step along which
+    /// the loss is flat is of the size the coefficients have; at most all curvature there is.
+    fn stiffness(&self, local: &Local) -> f64 {
         let m = self.functions();
         let of_function =
-            |function: usize| -> f64 { local.blocks.pairs[super::rows::pair(function, function)].weights.iter().sum() };
+            |function: usize| -> f64 { local.blocks.pairs[pair(function, function)].weights.iter().sum() };
         let most = (0..m).map(of_function).fold(0.0, f64::max);
         let least =
             if self.rows.is_smooth() { 1e-12 * self.rows.largest_cap() } else { 0.01 * self.columns.rows() as f64 };
-        local.scale * most.max(least)
+        let curvature = local.scale * most.max(least);
+        let slots = self.columns.members().iter().zip(self.weights.chunks_exact(m));
+        let penalised = slots.filter(|(column, _)| **column != self.columns.cols());
+        let square: f64 = penalised.flat_map(|(_, weights)| weights).map(|w| w * w).sum();
+        let relative = self.penalty() / square;
+        if relative > 0.0 && relative < f64::INFINITY { relative.min(curvature) } else { 0.01 * curvature }
     }
 
     /// Takes columns out of the working set whose coefficients are 0.

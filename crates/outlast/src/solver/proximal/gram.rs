@@ -42,6 +42,17 @@ impl Gram {
         self.held.pairs[pair(one, other)].rows.is_empty()
     }
 
+    /// The matrices of some slots alone.
+    pub(super) fn of_slots(columns: &Columns, slots: &[usize], blocks: Blocks) -> Gram {
+        let order = slots.len();
+        let mut gram = Gram { order, pairs: vec![vec![0.0; order * order]; blocks.pairs.len()], ..Gram::default() };
+        for (addend, sums) in blocks.pairs.iter().zip(&mut gram.pairs) {
+            add(columns, slots, addend, sums);
+        }
+        gram.held = blocks;
+        gram
+    }
+
     /// Moves to the blocks given. Columns may have been added to the end of the working set since the last call.
     pub(super) fn set(&mut self, columns: &Columns, blocks: Blocks) {
         let order = columns.len();
@@ -62,8 +73,9 @@ impl Gram {
             self.pairs.iter_mut().for_each(|sums| *sums = vec![0.0; order * order]);
         }
         let addends = if patch { &changes } else { &blocks.pairs };
-        for (addend, sums) in addends.iter().zip(&mut self.pairs).filter(|(addend, _)| !addend.rows.is_empty()) {
-            if columns.is_sparse() { add_sparse(columns, addend, sums) } else { add_full(columns, addend, sums) }
+        let slots: Vec<usize> = (0..order).collect();
+        for (addend, sums) in addends.iter().zip(&mut self.pairs) {
+            add(columns, &slots, addend, sums);
         }
         self.held = blocks;
     }
@@ -109,20 +121,28 @@ fn difference(old: &Pair, new: &Pair) -> Pair {
     change
 }
 
-fn add_full(columns: &Columns, addend: &Pair, sums: &mut [f64]) {
-    let order = columns.len();
+fn add(columns: &Columns, slots: &[usize], addend: &Pair, sums: &mut [f64]) {
+    match addend.rows.is_empty() {
+        true => {}
+        false if columns.is_sparse() => add_sparse(columns, slots, addend, sums),
+        false => add_full(columns, slots, addend, sums),
+    }
+}
+
+fn add_full(columns: &Columns, slots: &[usize], addend: &Pair, sums: &mut [f64]) {
+    let order = slots.len();
     let count = addend.rows.len();
     let pieces = if count * order * order < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, 8) };
     let length = count.div_ceil(pieces).max(1);
     let range = |piece: usize| piece * length..((piece + 1) * length).min(count);
     if pieces == 1 {
-        add_lower(columns, &addend.rows, &addend.weights, sums);
+        add_lower(columns, slots, &addend.rows, &addend.weights, sums);
     } else {
         let parts: Vec<Vec<f64>> = (0..pieces)
             .into_par_iter()
             .map(|piece| {
                 let mut part = vec![0.0; order * order];
-                add_lower(columns, &addend.rows[range(piece)], &addend.weights[range(piece)], &mut part);
+                add_lower(columns, slots, &addend.rows[range(piece)], &addend.weights[range(piece)], &mut part);
                 part
             })
             .collect();
@@ -143,15 +163,16 @@ fn mirror(sums: &mut [f64], order: usize) {
 }
 
 /// Adds to the entries (s, t), s >= t; others may change as well.
-fn add_lower(columns: &Columns, rows: &[u32], weights: &[f64], sums: &mut [f64]) {
-    let order = columns.len();
+fn add_lower(columns: &Columns, slots: &[usize], rows: &[u32], weights: &[f64], sums: &mut [f64]) {
+    let order = slots.len();
     let height = CHUNK.min(rows.len());
     let (mut plain, mut weighted) = (vec![0.0; height * order], vec![0.0; height * order]);
     for (rows, weights) in rows.chunks(CHUNK).zip(weights.chunks(CHUNK)) {
         let count = rows.len();
-        for slot in 0..order {
+        for (position, &slot) in slots.iter().enumerate() {
             let Column::Full(x) = columns.slot(slot) else { continue };
-            let (plain, weighted) = (&mut plain[slot * count..][..count], &mut weighted[slot * count..][..count]);
+            let at = position * count..(position + 1) * count;
+            let (plain, weighted) = (&mut plain[at.clone()], &mut weighted[at]);
             for (k, (&row, weight)) in rows.iter().zip(weights).enumerate() {
                 plain[k] = x[row as usize];
                 weighted[k] = weight * plain[k];
@@ -175,17 +196,17 @@ fn add_lower(columns: &Columns, rows: &[u32], weights: &[f64], sums: &mut [f64])
 }
 
 /// As [`add_full`]: each column spread out once and multiplied with the lists of those before it, O(p non-zeros).
-fn add_sparse(columns: &Columns, addend: &Pair, sums: &mut [f64]) {
-    let order = columns.len();
+fn add_sparse(columns: &Columns, slots: &[usize], addend: &Pair, sums: &mut [f64]) {
+    let order = slots.len();
     let mut weights = vec![0.0; columns.rows()];
     addend.rows.iter().zip(&addend.weights).for_each(|(&row, weight)| weights[row as usize] = *weight);
     sums.par_chunks_mut(order.max(1)).enumerate().with_min_len(8).for_each_init(
         || vec![0.0; columns.rows()],
         |spread, (s, sums)| {
-            let Column::Sparse(rows, values) = columns.slot(s) else { return };
+            let Column::Sparse(rows, values) = columns.slot(slots[s]) else { return };
             rows.iter().zip(values).for_each(|(&row, x)| spread[row as usize] = weights[row as usize] * x);
             for (t, sum) in sums.iter_mut().enumerate().take(s + 1) {
-                let Column::Sparse(rows, values) = columns.slot(t) else { continue };
+                let Column::Sparse(rows, values) = columns.slot(slots[t]) else { continue };
                 *sum += rows.iter().zip(values).map(|(&row, x)| x * spread[row as usize]).sum::<f64>();
             }
             rows.iter().for_each(|&row| spread[row as usize] = 0.0);

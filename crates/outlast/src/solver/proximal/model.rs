@@ -14,10 +14,13 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 
 /// Most rounds of sweeps and a face step.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 30;
 const SWEEPS: usize = 2;
 /// Share of the whole gain below which a round counts as the last.
-const ENOUGH: f64 = 1e-3;
+const ENOUGH: f64 = 1e-2;
+
+/// Lengths at which entries that crossed 0 are set to 0 together, before the step ends at the first of them.
+const LENGTHS: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
 /// Vectors are function-major: entry (function, slot) at function p + slot.
 pub(super) struct Model<'a> {
@@ -228,26 +231,41 @@ impl Model<'_> {
 
     /// Goes along a direction as far as signs allow.
     fn follow(&mut self, direction: &[f64]) -> f64 {
-        let crosses = |at: usize, point: &[f64]| self.rates[at] > 0.0 && point[at] * (point[at] + direction[at]) < 0.0;
-        let crossing: Vec<usize> = (0..direction.len()).filter(|&at| crosses(at, &self.point)).collect();
-        let full: Vec<f64> = self.point.iter().zip(direction).map(|(point, by)| point + by).collect();
-        if crossing.is_empty() {
+        let full = self.reached(direction, 1.0);
+        let all = self.crossed(&full);
+        if all.is_empty() {
             return self.try_target(full);
         }
-        if let Some(target) = self.cleared(full, &crossing) {
-            let gained = self.try_target(target);
-            if gained > 0.0 {
-                return gained;
+        for length in LENGTHS {
+            let target = self.reached(direction, length);
+            let crossed = self.crossed(&target);
+            if crossed.len() < 2 && length < 1.0 {
+                break;
+            }
+            if let Some(target) = self.cleared(target, &crossed) {
+                let gained = self.try_target(target);
+                if gained > 0.0 {
+                    return gained;
+                }
             }
         }
         let reach = |at: usize| -self.point[at] / direction[at];
-        let Some(&first) = crossing.iter().min_by(|&&a, &&b| reach(a).total_cmp(&reach(b))) else { return 0.0 };
+        let Some(&first) = all.iter().min_by(|&&a, &&b| reach(a).total_cmp(&reach(b))) else { return 0.0 };
         let length = reach(first);
         let part = self.point.iter().zip(direction).map(|(point, by)| point + length * by).collect();
         match self.cleared(part, &[first]) {
             Some(target) => self.try_target(target),
             None => 0.0,
         }
+    }
+
+    fn reached(&self, direction: &[f64], length: f64) -> Vec<f64> {
+        self.point.iter().zip(direction).map(|(point, by)| point + length * by).collect()
+    }
+
+    /// Entries with a sign to keep that have lost it.
+    fn crossed(&self, target: &[f64]) -> Vec<usize> {
+        (0..target.len()).filter(|&at| self.rates[at] > 0.0 && self.point[at] * target[at] < 0.0).collect()
     }
 
     /// The target with some entries set to 0, and with several functions their part given to the largest other entry of
