@@ -66,15 +66,20 @@ impl Model<'_> {
     }
 
     fn shift_entry(&mut self, function: usize, slot: usize, by: f64) {
+        self.point[function * self.slots + slot] += by;
+        let mut slope = std::mem::take(&mut self.slope);
+        self.add_image(function, slot, by, &mut slope);
+        self.slope = slope;
+    }
+
+    /// out += by (H + shift I) e, e the unit vector of an entry.
+    fn add_image(&self, function: usize, slot: usize, by: f64, out: &mut [f64]) {
         let p = self.slots;
-        self.point[function * p + slot] += by;
-        self.slope[function * p + slot] += self.shift * by;
+        out[function * p + slot] += self.shift * by;
         let by = self.scale * by;
-        for other in 0..self.functions {
-            if !self.gram.is_empty(function, other) {
-                let row = self.gram.row(function, other, slot);
-                self.slope[other * p..(other + 1) * p].iter_mut().zip(row).for_each(|(slope, h)| *slope += by * h);
-            }
+        for other in (0..self.functions).filter(|&other| !self.gram.is_empty(function, other)) {
+            let row = self.gram.row(function, other, slot);
+            out[other * p..(other + 1) * p].iter_mut().zip(row).for_each(|(out, h)| *out += by * h);
         }
     }
 
@@ -178,16 +183,19 @@ impl Model<'_> {
     }
 
     fn reduced_matrix(&self, free: &[Free]) -> Mat<f64> {
-        let size = free.len();
+        let (p, size) = (self.slots, free.len());
         let mut matrix = Mat::zeros(size, size);
+        let mut image = vec![0.0; self.point.len()];
         for (column, b) in free.iter().enumerate() {
+            image.fill(0.0);
+            self.add_image(b.function, b.slot, 1.0, &mut image);
+            if let Some(against) = b.against {
+                self.add_image(against, b.slot, -1.0, &mut image);
+            }
             let out = &mut matrix.col_as_slice_mut(column)[column..];
             for (out, a) in out.iter_mut().zip(&free[column..]) {
-                let h = |one: usize, other: usize| self.curvature(one, other, a.slot, b.slot);
-                *out = match (a.against, b.against) {
-                    (Some(x), Some(y)) => h(a.function, b.function) - h(a.function, y) - h(x, b.function) + h(x, y),
-                    _ => h(a.function, b.function),
-                };
+                let against = a.against.map_or(0.0, |function| image[function * p + a.slot]);
+                *out = image[a.function * p + a.slot] - against;
             }
         }
         matrix
@@ -231,32 +239,35 @@ impl Model<'_> {
 
     /// Goes along a direction as far as signs allow.
     fn follow(&mut self, direction: &[f64]) -> f64 {
+        let p = self.slots;
+        let mut image = vec![0.0; direction.len()];
+        for (at, &by) in direction.iter().enumerate().filter(|(_, by)| **by != 0.0) {
+            self.add_image(at / p, at % p, by, &mut image);
+        }
         let full = self.reached(direction, 1.0);
         let all = self.crossed(&full);
         if all.is_empty() {
-            return self.try_target(full);
+            return self.try_target(full, &image, direction, 1.0);
         }
         for length in LENGTHS {
-            let target = self.reached(direction, length);
+            let mut target = self.reached(direction, length);
             let crossed = self.crossed(&target);
             if crossed.len() < 2 && length < 1.0 {
                 break;
             }
-            if let Some(target) = self.cleared(target, &crossed) {
-                let gained = self.try_target(target);
-                if gained > 0.0 {
-                    return gained;
-                }
+            self.clear(&mut target, &crossed);
+            let gained = self.try_target(target, &image, direction, length);
+            if gained > 0.0 {
+                return gained;
             }
         }
         let reach = |at: usize| -self.point[at] / direction[at];
         let Some(&first) = all.iter().min_by(|&&a, &&b| reach(a).total_cmp(&reach(b))) else { return 0.0 };
         let length = reach(first);
-        let part = self.point.iter().zip(direction).map(|(point, by)| point + length * by).collect();
-        match self.cleared(part, &[first]) {
-            Some(target) => self.try_target(target),
-            None => 0.0,
-        }
+        let mut target = self.reached(direction, length);
+        target[first] = 0.0;
+        self.clear(&mut target, &[first]);
+        self.try_target(target, &image, direction, length)
     }
 
     fn reached(&self, direction: &[f64], length: f64) -> Vec<f64> {
@@ -268,53 +279,93 @@ impl Model<'_> {
         (0..target.len()).filter(|&at| self.rates[at] > 0.0 && self.point[at] * target[at] < 0.0).collect()
     }
 
-    /// The target with some entries set to 0, and with several functions their part given to the largest other entry of
-    /// the column. `None` if that would turn the other entry's sign.
-    fn cleared(&self, mut target: Vec<f64>, entries: &[usize]) -> Option<Vec<f64>> {
-        let p = self.slots;
-        for &at in entries {
-            let rest = std::mem::replace(&mut target[at], 0.0);
-            if self.functions == 1 {
-                continue;
-            }
-            let others = (0..self.functions).map(|function| function * p + at % p);
-            let others = others.filter(|other| !entries.contains(other) && target[*other] != 0.0);
-            let largest = others.max_by(|&a, &b| target[a].abs().total_cmp(&target[b].abs()))?;
-            let moved = target[largest] + rest;
-            if self.rates[largest] > 0.0 && moved * self.point[largest] < 0.0 {
-                return None;
-            }
-            target[largest] = moved;
+    /// Sets entries that crossed 0 to 0; with several functions the nearest point of the column with sum 0 and the signs
+    /// of the current point.
+    fn clear(&self, target: &mut [f64], crossed: &[usize]) {
+        if self.functions == 1 {
+            crossed.iter().for_each(|&at| target[at] = 0.0);
+            return;
         }
-        Some(target)
+        let p = self.slots;
+        for &at in crossed {
+            let column: Vec<usize> = (0..self.functions).map(|function| function * p + at % p).collect();
+            let movable: Vec<(usize, f64)> = column
+                .into_iter()
+                .filter(|&at| self.point[at] != 0.0 || self.rates[at] == 0.0)
+                .map(|at| (at, if self.rates[at] == 0.0 { 0.0 } else { self.point[at].signum() }))
+                .collect();
+            let values: Vec<(f64, f64)> = movable.iter().map(|&(at, sign)| (target[at], sign)).collect();
+            for ((at, _), value) in movable.into_iter().zip(nearest(&values)) {
+                target[at] = value;
+            }
+        }
     }
 
-    /// Goes to a target if the model falls; returns by how much.
-    fn try_target(&mut self, target: Vec<f64>) -> f64 {
-        let (point, slope) = (self.point.clone(), self.slope.clone());
+    /// Goes to a target, which lies near point + length direction, if the model falls; returns by how much.
+    fn try_target(&mut self, target: Vec<f64>, image: &[f64], direction: &[f64], length: f64) -> f64 {
+        let p = self.slots;
+        let mut slope: Vec<f64> = self.slope.iter().zip(image).map(|(slope, image)| slope + length * image).collect();
         let (mut change, mut penalty) = (0.0, 0.0);
-        for function in 0..self.functions {
-            for slot in 0..self.slots {
-                let at = function * self.slots + slot;
-                let by = target[at] - point[at];
-                if by != 0.0 {
-                    self.shift_entry(function, slot, by);
-                    penalty += self.rates[at] * (target[at].abs() - point[at].abs());
-                }
+        for at in 0..target.len() {
+            let by = target[at] - self.point[at];
+            let beside = by - length * direction[at];
+            // what was not along the direction; rounding is left out
+            if beside.abs() > 1e-15 * self.point[at].abs() {
+                self.add_image(at / p, at % p, beside, &mut slope);
+            }
+            if by != 0.0 {
+                penalty += self.rates[at] * (target[at].abs() - self.point[at].abs());
             }
         }
         for at in 0..target.len() {
-            change += 0.5 * (target[at] - point[at]) * (slope[at] + self.slope[at]);
+            change += 0.5 * (target[at] - self.point[at]) * (slope[at] + self.slope[at]);
         }
         let gained = -(change + penalty);
         if gained > 0.0 {
             self.point = target;
+            self.slope = slope;
             return gained;
         }
-        self.point = point;
-        self.slope = slope;
         0.0
     }
+}
+
+/// The nearest point with sum 0 to values with given signs: +1 and -1 must be kept (0 is allowed), 0 means any.
+fn nearest(values: &[(f64, f64)]) -> Vec<f64> {
+    let at = |level: f64| {
+        values.iter().map(move |&(value, sign)| {
+            let moved = value - level;
+            if sign * moved < 0.0 { 0.0 } else { moved }
+        })
+    };
+    // the sum falls with the level, and is linear between the levels at which an entry is 0
+    let sum = |level: f64| at(level).sum::<f64>();
+    let mut levels: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
+    levels.sort_by(f64::total_cmp);
+    let above = levels.iter().position(|&level| sum(level) <= 0.0);
+    let (low, high) = match above {
+        None => (levels[levels.len() - 1], None),
+        Some(0) => (levels[0], None),
+        Some(index) => (levels[index - 1], Some(levels[index])),
+    };
+    let level = match high {
+        Some(high) if sum(low) > sum(high) => low + (high - low) * sum(low) / (sum(low) - sum(high)),
+        Some(high) => high,
+        // beyond the ends all entries of one sign are 0, and the sum is linear if anything is left
+        None => {
+            let beyond = if above.is_none() { low + 1.0 } else { low - 1.0 };
+            let (here, there) = (sum(low), sum(beyond));
+            if here == there { low } else { low + (beyond - low) * here / (here - there) }
+        }
+    };
+    let mut result: Vec<f64> = at(level).collect();
+    // the entry at whose own level the sum vanishes is exactly 0
+    for (result, (value, sign)) in result.iter_mut().zip(values) {
+        if *sign != 0.0 && (value - level) * sign <= 0.0 {
+            *result = 0.0;
+        }
+    }
+    result
 }
 
 /// argmin over t of slope t + h t^2 / 2 + r |a + t| + s |b - t|, for (r, a) and (s, b).
@@ -339,6 +390,30 @@ fn exchange(slope: f64, h: f64, (r, a): (f64, f64), (s, b): (f64, f64)) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_column_keeps_signs_and_sum() {
+        for k in 0..500u32 {
+            let number = |m: u32| f64::from((k * m + m) % 23) / 5.0 - 2.0;
+            let signs = [1.0, -1.0, 0.0, if k % 2 == 0 { 1.0 } else { -1.0 }];
+            let count = if k % 3 == 0 { 2 } else { 4 };
+            let values: Vec<(f64, f64)> = (0..count).map(|j| (number(3 + 4 * j as u32), signs[j])).collect();
+            let found = nearest(&values);
+            assert!(found.iter().sum::<f64>().abs() < 1e-12, "{values:?} {found:?}");
+            assert!(found.iter().zip(&values).all(|(u, (_, sign))| u * sign >= 0.0), "{values:?} {found:?}");
+            let distance = |u: &[f64]| u.iter().zip(&values).map(|(u, (value, _))| (u - value).powi(2)).sum::<f64>();
+            for one in 0..count {
+                for other in 0..count {
+                    let mut moved = found.clone();
+                    moved[one] += 1e-3;
+                    moved[other] -= 1e-3;
+                    if moved.iter().zip(&values).all(|(u, (_, sign))| u * sign >= 0.0) {
+                        assert!(distance(&found) <= distance(&moved) + 1e-12, "{values:?} {found:?}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn an_exchange_is_the_minimum() {
