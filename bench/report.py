@@ -85,6 +85,13 @@ def table(results):
     return "\n".join(text)
 
 
+def short(row):
+    """A row in a few words, for whoever waits."""
+    if not row.theirs:
+        return f"{_time(row.ours)} {row.unit}"
+    return f"{_time(row.ours)} / {_time(row.theirs)} {row.unit} = {_number(row.ratio)} {row.verdict}".rstrip()
+
+
 def growth(results):
     """How the time grows when n doubles, for each series of sizes."""
     lines = []

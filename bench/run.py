@@ -56,7 +56,9 @@ def main():
             print(f"left out: {job.name}: {job.missing}", file=sys.stderr)
             continue
         print(f"running: {job.name}", file=sys.stderr, flush=True)
-        results.extend(job.run())
+        for result in job.run():
+            print(f"  {result.name}: {report.short(result)}", file=sys.stderr, flush=True)
+            results.append(result)
     print(report.table(results))
     print(report.growth(results))
     if arguments.json:
