@@ -3,13 +3,13 @@
 use super::common::Folder;
 use serde_json::{Value, json};
 
-/// Three groups at the corners of a triangle, two useless columns, one label wrong in row 1; classes by name.
+/// Three groups that only two columns together tell apart, two useless columns, one label wrong in row 1; classes by name.
 fn three() -> String {
-    let mut text = "east,north,noise,more,kind\n9,0,0.1,0.2,\"south, far\"\n".to_string();
+    let mut text = "east,north,noise,more,kind\n3,0,0.1,0.2,\"south, far\"\n".to_string();
     for step in 0..60u32 {
         let (a, b) = (f64::from(step % 7) / 7.0 - 0.5, f64::from(step % 11) / 11.0 - 0.5);
         let (east, north, kind) =
-            [(3.0, 0.0, "left"), (-1.5, 2.6, "right"), (-1.5, -2.6, "\"south, far\"")][step as usize % 3];
+            [(3.0, 0.0, "left"), (0.0, 3.0, "right"), (0.0, 0.0, "\"south, far\"")][step as usize % 3];
         let (noise, more) = (f64::from(step * 37 % 23) / 23.0, f64::from(step * 29 % 19) / 19.0);
         text += &format!("{},{},{noise},{more},{kind}\n", east + a, north + b);
     }
