@@ -14,7 +14,7 @@ use super::super::scaled::Scaled;
 use super::intercept::balance;
 
 /// Most that rho may grow.
-const STIFFEST: f64 = 16.0;
+pub(super) const STIFFEST: f64 = 16.0;
 
 /// SplitMix64: small, seeded, the same on every machine.
 pub(super) struct Random(pub(super) u64);
@@ -34,7 +34,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn shuffle(&mut self, values: &mut [u32]) {
+    pub(super) fn shuffle(&mut self, values: &mut [u32]) {
         for last in (1..values.len()).rev() {
             let other = ((u128::from(self.next()) * (last as u128 + 1)) >> 64) as usize;
             values.swap(last, other);
@@ -201,7 +201,7 @@ impl<'a> Dual<'a> {
 }
 
 /// The median of the positive values; 1 if there are none. One row far from the others must not set the stiffness.
-fn typical(squares: &[f64]) -> f64 {
+pub(super) fn typical(squares: &[f64]) -> f64 {
     let mut positive: Vec<f64> = squares.iter().copied().filter(|&square| square > 0.0).collect();
     if positive.is_empty() {
         return 1.0;

@@ -18,12 +18,16 @@
 //! - It stops on the duality gap of a feasible pair: beta balanced exactly within its boxes, w = X'beta recomputed, b the
 //!   exact minimiser for that w.
 //!
-//! Iterations are counted in passes over the rows. Cost of one: O(non-zeros). Memory: O(n + d).
+//! Iterations are counted in passes over the rows. Cost of one: O(non-zeros). Memory: O(n + d). More classes: `many`.
 
+mod blocks;
 mod dual;
 mod face;
 mod intercept;
 mod interior;
+mod many;
+
+pub use many::solve_many;
 
 use super::majorize::Step;
 use super::scaled::Scaled;
@@ -389,11 +393,6 @@ impl Coordinate<'_> {
         self.dual.unshrink();
         moved.abs()
     }
-}
-
-/// Solves a problem with many classes.
-pub fn solve_many(_: &crate::problem::ManyClass, _: &Options, _: &Control) -> Result<Solution> {
-    Err(crate::error::Error::Numerical { problem: "this solver does not take many classes yet".to_string() })
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@
 use crate::problem::BaseLoss;
 
 /// What a row allows.
-pub(super) struct Room<'a> {
+pub(in super::super) struct Room<'a> {
     /// Rows x classes; empty for smooth losses.
-    pub(super) base: &'a [f64],
-    pub(super) codes: &'a [u32],
-    pub(super) caps: &'a [f64],
-    pub(super) loss: Option<&'static dyn BaseLoss>,
+    pub(in super::super) base: &'a [f64],
+    pub(in super::super) codes: &'a [u32],
+    pub(in super::super) caps: &'a [f64],
+    pub(in super::super) loss: Option<&'static dyn BaseLoss>,
 }
 
 impl Room<'_> {
@@ -39,7 +39,7 @@ impl Room<'_> {
 
 /// Makes the columns of V (rows x k) sum to 0 within the rows' sets, to rounding. O(n k) per move; few moves are needed where
 /// the sums are small to begin with.
-pub(super) fn balance(expansion: &mut [f64], k: usize, room: &Room) {
+pub(in super::super) fn balance(expansion: &mut [f64], k: usize, room: &Room) {
     let rows = expansion.len() / k.max(1);
     let mut smallest = f64::INFINITY;
     for _ in 0..50 * k {

@@ -29,6 +29,7 @@ use super::cells::{self, Cell, Form, Kind, Reach};
 use super::system::{CHUNK, Features, Weights, centre_classes};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::linalg::Factor;
 use crate::problem::BaseLoss;
 use rayon::prelude::*;
 
@@ -42,6 +43,8 @@ const SHORT: f64 = 0.1;
 /// Mean product at the start, in mean caps: from nothing, and from a given theta.
 const COLD: f64 = 1.0;
 const WARM: f64 = 0.1;
+/// Share of the ridge that counts when V is made that of theta.
+const SETTLING: f64 = 1e-6;
 /// A knot this close to the total is the total.
 const FULL: f64 = 1.0 - 1e-12;
 
@@ -119,14 +122,12 @@ pub(crate) fn minimize(task: &Task, start: Option<&[f64]>, goal: Goal, control: 
         if !state.gap.is_finite() {
             break;
         }
-        // rounding in R is not the path's fault, and the next step starts from the multipliers as they are
-        if !goal.met(state.gap, state.primal, path.cap_unit)
-            && goal.met(2.0 * state.rows_gap, state.primal, path.cap_unit)
+        // near the end V is made that of theta: R, small as it is, moves f = K V by its root
+        if goal.met(2.0 * state.rows_gap, state.primal, path.cap_unit)
+            && let Some(settled) = path.settle(&state).filter(|settled| settled.gap < 1.1 * state.gap)
         {
-            if let Some(settled) = path.settle(&state).filter(|settled| settled.gap < state.gap) {
-                state.gap = settled.gap;
-                state.settled = Some(settled.expansion);
-            }
+            state.gap = settled.gap;
+            state.settled = Some(settled.expansion);
         }
         since_best += 1;
         let gap = state.gap * path.cap_unit;
@@ -308,19 +309,29 @@ impl<'a> Path<'a> {
     }
 
     /// theta with other multipliers, of which every one is changed by a small share of itself so that R vanishes: Newton's
-    /// equations with the multipliers as weights, which are far better conditioned than the path's own late ones.
+    /// equations with the multipliers as weights, which are far better conditioned than the path's own late ones, and hardly
+    /// any ridge. `None` if the changes were not small.
     fn settle(&mut self, state: &State) -> Option<State> {
         let k = self.classes;
-        let cells: Vec<f64> = (0..self.cells.len())
-            .map(|at| {
-                if self.forms[at / k].total + self.forms[at / k].cap > 0.0 { self.cells[at].dual().abs() } else { 0.0 }
-            })
-            .collect();
+        let counts = |row: usize| self.forms[row].total + self.forms[row].cap > 0.0;
+        let cells = (0..self.cells.len()).map(|at| if counts(at / k) { self.cells[at].dual().abs() } else { 0.0 });
+        let cells: Vec<f64> = cells.collect();
         let sums: Vec<f64> = cells.chunks_exact(k).map(|cells| cells.iter().sum()).collect();
         let weights = Weights { cells, sums };
-        let factor = self.features.factor(&weights, &self.ridge)?;
+        let ridge: Vec<f64> = self.ridge.iter().map(|ridge| SETTLING * ridge).collect();
+        let factor = self.features.factor(&weights, &ridge)?;
+        let first = self.shift(state, &weights, &factor)?;
+        match self.shift(&first, &weights, &factor) {
+            Some(second) if second.gap < first.gap => Some(second),
+            _ => Some(first),
+        }
+    }
+
+    /// One round of [`settle`](Self::settle).
+    fn shift(&mut self, state: &State, weights: &Weights, factor: &Factor) -> Option<State> {
+        let k = self.classes;
         let right: Vec<f64> = state.residual.iter().map(|r| -r).collect();
-        let step = self.features.outward(&self.features.solve(&factor, &right));
+        let step = self.features.outward(&self.features.solve(factor, &right));
         let mut expansion = state.expansion.clone();
         let features = &self.features;
         let sound = expansion.par_chunks_mut(CHUNK * k).enumerate().map(|(chunk, expansion)| {
@@ -332,10 +343,8 @@ impl<'a> Path<'a> {
                 sound & shift_row(expansion, change, &weights.cells[row * k..(row + 1) * k], weights.sums[row])
             })
         });
-        if !sound.reduce(|| true, |a, b| a & b) {
-            return None;
-        }
-        Some(self.assess(expansion))
+        let sound = sound.reduce(|| true, |a, b| a & b);
+        sound.then(|| self.assess(expansion))
     }
 
     fn assess(&mut self, expansion: Vec<f64>) -> State {

@@ -15,7 +15,7 @@
 //! Cost: some 20 iterations of O(n r^2 k^2 / 4) with r columns, and O(n^2) kernel values for the certificate. Memory:
 //! O(n (r + k)) and a few matrices of order r (k - 1), limited by [`Options::cache_bytes`].
 
-mod balance;
+pub(super) mod balance;
 mod cells;
 pub(crate) mod core;
 mod space;
@@ -294,8 +294,12 @@ impl Convex<ManyClass<'_>> for Interior<'_> {
             }
             aim *= FURTHER;
         }
-        if let Some(best) = best {
+        if let Some(best) = best.filter(|best| best.gap.is_finite()) {
             self.point = best;
+        } else {
+            let problem =
+                "the interior point left the range of floating point; scale X or choose another C".to_string();
+            return Err(Error::Numerical { problem });
         }
         Ok(Step { gap: self.point.gap, iterations, status })
     }
