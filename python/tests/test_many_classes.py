@@ -344,7 +344,7 @@ def test_widths_are_quartiles_of_distances_between_classes():
 
 
 def test_a_hundred_classes():
-    X = np.random.default_rng(0).standard_normal((300, 5))
-    y = np.arange(300) % 100
-    model = TruncatedSVC(C=10.0).fit(X, y)
-    assert model.decision_function(X).shape == (300, 100) and np.isfinite(model.objective_)
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    y = np.arange(200) % 100
+    model = TruncatedSVC(tol=1e-2).fit(X, y)
+    assert model.decision_function(X).shape == (200, 100) and np.isfinite(model.objective_)
