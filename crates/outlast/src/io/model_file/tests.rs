@@ -315,9 +315,9 @@ fn functions_classes_and_payoffs_must_agree() {
         assert!(error.contains(word), "{error}");
         assert!(model_to_bytes(&model).is_err());
     };
-    refused(&|model| drop(model.predictor.intercepts.pop()), "one intercept per function");
+    refused(&|model| _ = model.predictor.intercepts.pop(), "one intercept per function");
     refused(&|model| model.predictor.intercepts = vec![0.0], "one intercept per function");
-    refused(&|model| drop(model.predictor.coefficients.pop()), "support vectors times functions");
+    refused(&|model| _ = model.predictor.coefficients.pop(), "support vectors times functions");
     refused(&|model| model.predictor.function = Function::Linear { weights: vec![1.0, 2.0] }, "weights as features");
     refused(&|model| model.predictor.classes.truncate(2), "");
     refused(&|model| model.predictor.classes[0] = Class::from("b"), "distinct");
