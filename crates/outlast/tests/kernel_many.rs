@@ -217,7 +217,7 @@ fn clarabel_primal(problem: &ManyClass, bound: &Majorant, kernel: &[f64]) -> f64
 
 /// The convex problem last solved has Clarabel's optimum, and the certificate says so.
 fn check_convex(problem: &ManyClass, solution: &Solution, what: &str) {
-    assert_eq!(solution.status, Status::Converged, "{what}");
+    assert_eq!(solution.status, Status::Converged, "{what}: gap {:e}", solution.gap);
     let certificate = certify(problem, solution);
     assert!(certificate.relative_gap() < 10.0 * TIGHT, "{what}: {certificate:?}");
     assert!(certificate.imbalance < 1e-9, "{what}: {certificate:?}");
@@ -306,9 +306,11 @@ fn truncated_solutions_go_down_and_end_critical() {
                 assert!(own - best < CLOSE * own.abs(), "{what}: {own} {best}");
             }
             check_convex(&problem, &solution, &what);
-            // never above the hinge solution
-            let hinge = solve(&ManyClass { loss: Loss::hinge(), ..problem });
-            assert!(solution.objective <= problem.objective(&candidate(&hinge)) * (1.0 + CLOSE), "{what}");
+            // never above the hinge solution, where that is the start (the cost form has its own path there)
+            if form < 2 {
+                let hinge = solve(&ManyClass { loss: Loss::hinge(), ..problem });
+                assert!(solution.objective <= problem.objective(&candidate(&hinge)) * (1.0 + CLOSE), "{what}");
+            }
         }
     }
 }

@@ -7,9 +7,12 @@
 //!        if no pair comes near lambda: an exact line search along the best cycle, one row per arc
 //! ```
 //!
+//! Where lambda falls too slowly, steps on the face of free entries ([`face`]) come in between.
+//!
 //! Without intercept moves need no partner: lambda is the largest gain, and pairs are all there is.
 
 use super::cycles::best_cycle;
+use super::face;
 use super::pair::{self, Matrix};
 use super::sheet::{Gains, Sheet};
 use crate::control::Control;
@@ -18,6 +21,9 @@ use rayon::prelude::*;
 
 /// Sweeps before level 0 looks again.
 const MOST_SWEEPS: usize = 400;
+
+/// Sweeps without a clear fall of lambda after which rounding is all that moves.
+const PATIENCE: usize = 50;
 
 /// Rows from which pairs are worth a second thread.
 const WORTH: usize = 1024;
@@ -44,6 +50,7 @@ impl<M: Matrix> Arena<'_, M> {
         let mut gains = self.sheet.gains();
         // classes whose columns moved since gains were up to date
         let mut changed = vec![false; self.sheet.classes];
+        let (mut best_mean, mut since) = (f64::INFINITY, 0);
         for _ in 0..MOST_SWEEPS {
             control.check()?;
             if control.out_of_time() {
@@ -52,8 +59,17 @@ impl<M: Matrix> Arena<'_, M> {
             self.sheet.update_gains(&mut gains, &changed);
             changed.fill(false);
             let (mean, cycle) = if self.balanced { best_cycle(&gains) } else { (gains.largest(), Vec::new()) };
-            if !(mean > eps) {
+            since += 1;
+            if mean < 0.7 * best_mean {
+                (best_mean, since) = (mean, 0);
+            }
+            if !(mean > eps) || since > PATIENCE {
                 break;
+            }
+            if since > 0 && since % M::WAIT == 0 && face::descend(self.sheet, &self.matrix, self.balanced) {
+                moved = true;
+                changed.fill(true);
+                continue;
             }
             let pairs = self.pairs(&gains, (NEAR * mean).max(eps));
             let best = pairs.first().map_or(0.0, |pair| pair.0);

@@ -73,6 +73,8 @@ impl Rows for Lazy<'_> {
 }
 
 impl Matrix for Single<'_> {
+    const WAIT: usize = 8;
+
     fn value(&self, i: usize, j: usize) -> f64 {
         f64::from(if i == j { self.diagonal[i] } else { self.kernel[i * self.stride + j] })
     }
@@ -122,7 +124,7 @@ impl Matrix for Single<'_> {
         diagonal.resize(x.len(), 0.0);
         let (lowest, highest) = extremes(ranges, x, gradient);
         let dense = DenseBlock { stride, diagonal: &diagonal, ranges };
-        let most = 50 * x.len() + 1000;
+        let most = 10 * x.len() + 200;
         let kernel = Lazy::new(self, rows, x.len(), stride, &mut block);
         dense.solve(self.isa, kernel, x, gradient, 0.5 * (lowest + highest), eps, most, &|| stop());
         if let Ok(mut buffers) = self.buffers.lock() {
@@ -191,6 +193,8 @@ pub(super) struct Double {
 }
 
 impl Matrix for Double {
+    const WAIT: usize = 2;
+
     fn value(&self, i: usize, j: usize) -> f64 {
         self.kernel[i * self.size + j]
     }
@@ -220,6 +224,6 @@ impl Matrix for Double {
                 *out = self.value(row as usize, column as usize);
             }
         }
-        double::minimize(&block, size, ranges, x, &mut gradient.to_vec(), eps, 50 * size + 1000);
+        double::minimize(&block, size, ranges, x, &mut gradient.to_vec(), eps, 10 * size + 200);
     }
 }

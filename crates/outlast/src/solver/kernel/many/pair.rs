@@ -10,6 +10,9 @@ use super::sheet::{Sheet, TINY, snap};
 
 /// A dense matrix on the rows of a sheet.
 pub(super) trait Matrix: Sync {
+    /// Sweeps without a clear fall of the violation after which a step on the face of free entries is worth its price.
+    const WAIT: usize;
+
     /// K_ij
     fn value(&self, i: usize, j: usize) -> f64;
 

@@ -232,6 +232,14 @@ impl Sheet {
         }
     }
 
+    /// h_class += column
+    pub(super) fn add_to_class(&mut self, class: usize, column: &[f64]) {
+        let size = self.classes * PANEL;
+        for (panel, column) in self.h.chunks_exact_mut(size).zip(column.chunks(PANEL)) {
+            panel[class * PANEL..].iter_mut().zip(column).for_each(|(h, value)| *h += value);
+        }
+    }
+
     /// What a row adds to the duality gap: the largest q.f - sum [q - knot]_+ over its simplex, less that of its q.
     pub(super) fn row_gap(&self, row: usize, intercepts: &[f64], cost_form: bool) -> f64 {
         let k = self.classes;
