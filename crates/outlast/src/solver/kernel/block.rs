@@ -23,9 +23,30 @@ use super::super::tiles::{Avx2, Avx512};
 use super::ranges::Ranges;
 use crate::linalg::Isa;
 
-/// A dense block: `rows` rows of K, each `stride` long (a multiple of 64), and the problem on them.
+/// Where the rows of a block's matrix come from, each `stride` long.
+pub(crate) trait Rows {
+    /// Whether `rows` rows of `stride` values can be asked for.
+    fn covers(&self, rows: usize, stride: usize) -> bool;
+
+    /// # Safety
+    /// `row` must be among the rows covered, and the instruction set present.
+    unsafe fn row<L: Lanes>(&mut self, row: usize, stride: usize) -> *const f32;
+}
+
+/// Rows one after the other.
+impl Rows for &[f32] {
+    fn covers(&self, rows: usize, stride: usize) -> bool {
+        self.len() >= rows * stride
+    }
+
+    #[inline(always)]
+    unsafe fn row<L: Lanes>(&mut self, row: usize, stride: usize) -> *const f32 {
+        unsafe { self.as_ptr().add(row * stride) }
+    }
+}
+
+/// A dense block: rows of K, each `stride` long (a multiple of 64), and the problem on them.
 pub(crate) struct DenseBlock<'a> {
-    pub(crate) kernel: &'a [f32],
     pub(crate) stride: usize,
     /// K_ii
     pub(crate) diagonal: &'a [f32],
@@ -42,9 +63,10 @@ impl DenseBlock<'_> {
     /// Minimises from `beta` with gradient `gradient` - `shift` to a violation of `eps`, in at most `most` steps, or until
     /// `stop`, which is asked now and then. Returns the steps taken.
     #[allow(clippy::too_many_arguments)]
-    pub(crate) fn solve(
+    pub(crate) fn solve<R: Rows>(
         &self,
         isa: Isa,
+        mut kernel: R,
         beta: &mut [f64],
         gradient: &[f64],
         shift: f64,
@@ -52,16 +74,18 @@ impl DenseBlock<'_> {
         most: usize,
         stop: &dyn Fn() -> bool,
     ) -> usize {
+        assert!(kernel.covers(beta.len(), self.stride));
         let mut state = State::new(self, beta, gradient, shift);
+        let kernel = &mut kernel;
         let eps = eps as f32;
         // SAFETY: `isa` was detected; `State::new` pads every vector to the stride.
         unsafe {
             match isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => avx512(self, &mut state, beta, eps, most, stop),
+                Isa::Avx512 => avx512(self, kernel, &mut state, beta, eps, most, stop),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => avx2(self, &mut state, beta, eps, most, stop),
-                _ => minimize::<Portable>(self, &mut state, beta, eps, most, stop),
+                Isa::Avx2 => avx2(self, kernel, &mut state, beta, eps, most, stop),
+                _ => minimize::<Portable, R>(self, kernel, &mut state, beta, eps, most, stop),
             }
         }
     }
@@ -83,7 +107,7 @@ struct State {
 impl State {
     fn new(block: &DenseBlock, beta: &[f64], gradient: &[f64], shift: f64) -> State {
         let (rows, stride) = (beta.len(), block.stride);
-        assert!(block.kernel.len() >= rows * stride && stride % (2 * LANES) == 0 && rows <= stride);
+        assert!(stride % (2 * LANES) == 0 && rows <= stride);
         let mut state = State {
             gradient: Aligned::zeroed(stride),
             diagonal: Aligned::zeroed(stride),
@@ -113,54 +137,59 @@ impl State {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn avx512(
+unsafe fn avx512<R: Rows>(
     block: &DenseBlock,
+    kernel: &mut R,
     state: &mut State,
     beta: &mut [f64],
     eps: f32,
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> usize {
-    unsafe { minimize::<Avx512>(block, state, beta, eps, most, stop) }
+    unsafe { minimize::<Avx512, R>(block, kernel, state, beta, eps, most, stop) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn avx2(
+unsafe fn avx2<R: Rows>(
     block: &DenseBlock,
+    kernel: &mut R,
     state: &mut State,
     beta: &mut [f64],
     eps: f32,
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> usize {
-    unsafe { minimize::<Avx2>(block, state, beta, eps, most, stop) }
+    unsafe { minimize::<Avx2, R>(block, kernel, state, beta, eps, most, stop) }
 }
 
 #[inline(always)]
-unsafe fn minimize<L: Lanes>(
+unsafe fn minimize<L: Lanes, R: Rows>(
     block: &DenseBlock,
+    kernel: &mut R,
     state: &mut State,
     beta: &mut [f64],
     eps: f32,
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> usize {
-    let kernel_row = |row: usize| unsafe { block.kernel.as_ptr().add(row * block.stride) };
-    let (mut i, mut j, mut t) = (0, 0, 0.0f32);
+    // SAFETY: rows asked for are rows of the block, which `solve` has checked.
+    let mut kernel_row = |row: usize| unsafe { kernel.row::<L>(row, block.stride) };
+    let (mut k_i, mut k_j, mut t) = (kernel_row(0), kernel_row(0), 0.0f32);
     for step in 0..most {
         if step % ASK == ASK - 1 && stop() {
             return step;
         }
         // SAFETY: the assertion in `State::new` bounds every row and vector by the stride.
-        let (next, lowest, highest) =
-            unsafe { update_and_find::<L>(state, kernel_row(i), kernel_row(j), t, block.stride) };
+        let (next, lowest, highest) = unsafe { update_and_find::<L>(state, k_i, k_j, t, block.stride) };
         if !(highest - lowest > eps) {
             return step;
         }
-        i = next;
-        j = unsafe { best_partner::<L>(state, kernel_row(i), lowest, state.diagonal[i], block.stride) };
-        let k_ij = unsafe { *kernel_row(i).add(j) };
+        let i = next;
+        k_i = kernel_row(i);
+        let j = unsafe { best_partner::<L>(state, k_i, lowest, state.diagonal[i], block.stride) };
+        k_j = kernel_row(j);
+        let k_ij = unsafe { *k_i.add(j) };
         let sum = state.diagonal[i] + state.diagonal[j];
         let curvature = (sum - 2.0 * k_ij).max(FLAT * sum).max(f32::MIN_POSITIVE);
         let difference = f64::from(state.gradient[j]) + f64::from(state.falling[j]) - f64::from(lowest);

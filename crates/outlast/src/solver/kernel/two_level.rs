@@ -234,10 +234,10 @@ impl<'o> Solver<'o> {
             upper.push(f64::INFINITY);
         }
         let ranges = Ranges { lower: &lower, upper: &upper, kinks: &[], jump: 0.0 };
-        let dense = DenseBlock { kernel: &self.kernel, stride, diagonal: &diagonal, ranges };
+        let dense = DenseBlock { stride, diagonal: &diagonal, ranges };
         let most = 200 * rows.len() + 10_000;
         let stop = || control.check().is_err() || control.out_of_time();
-        dense.solve(dual.gram.isa, &mut beta, &gradient, shift, eps, most, &stop);
+        dense.solve(dual.gram.isa, &self.kernel[..], &mut beta, &gradient, shift, eps, most, &stop);
         control.check()?;
         let (mut moved, mut moves) = (Vec::new(), Vec::new());
         for ((&at, &row), &beta) in block.iter().zip(&rows).zip(&beta) {

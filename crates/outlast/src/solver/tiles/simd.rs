@@ -22,6 +22,8 @@ pub(crate) trait Lanes: Copy {
     unsafe fn splat(value: f32) -> Self::Vector;
     unsafe fn load(from: *const f32) -> Self::Vector;
     unsafe fn store(to: *mut f32, v: Self::Vector);
+    /// from[at[lane]]; positions below 2^31.
+    unsafe fn gather(from: *const f32, at: *const u32) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn sub(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -91,6 +93,10 @@ impl Lanes for Portable {
     #[inline(always)]
     unsafe fn store(to: *mut f32, v: Self::Vector) {
         unsafe { to.cast::<[f32; LANES]>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn gather(from: *const f32, at: *const u32) -> Self::Vector {
+        unsafe { lanewise!(|i: usize| *from.add(*at.add(i) as usize)) }
     }
     #[inline(always)]
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
@@ -188,6 +194,10 @@ mod x86 {
         #[inline(always)]
         unsafe fn store(to: *mut f32, v: __m512) {
             unsafe { _mm512_storeu_ps(to, v) }
+        }
+        #[inline(always)]
+        unsafe fn gather(from: *const f32, at: *const u32) -> __m512 {
+            unsafe { _mm512_i32gather_ps::<4>(_mm512_loadu_si512(at.cast()), from.cast()) }
         }
         #[inline(always)]
         unsafe fn add(a: __m512, b: __m512) -> __m512 {
@@ -304,6 +314,13 @@ mod x86 {
             unsafe {
                 _mm256_storeu_ps(to, v[0]);
                 _mm256_storeu_ps(to.add(8), v[1]);
+            }
+        }
+        #[inline(always)]
+        unsafe fn gather(from: *const f32, at: *const u32) -> Pair {
+            unsafe {
+                let half = |at: *const u32| _mm256_i32gather_ps::<4>(from, _mm256_loadu_si256(at.cast()));
+                [half(at), half(at.add(8))]
             }
         }
         #[inline(always)]

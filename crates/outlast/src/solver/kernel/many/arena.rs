@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! loop   g(a, b) = largest gain of a move from a to b;   lambda = largest mean of g over cycles;   stop if lambda <= eps
-//!        the pairs (a, b) with (g(a, b) + g(b, a)) / 2 near lambda, worst first, each solved to a tenth, those without a
+//!        the pairs (a, b) with (g(a, b) + g(b, a)) / 2 near lambda, worst first, each solved to a third, those without a
 //!        common class in parallel
 //!        if no pair comes near lambda: an exact line search along the best cycle, one row per arc
 //! ```
 //!
+//! Where lambda falls too slowly, steps on the face of free entries ([`face`]) come in between.
+//!
 //! Without intercept moves need no partner: lambda is the largest gain, and pairs are all there is.
 
 use super::cycles::best_cycle;
+use super::face;
 use super::pair::{self, Matrix};
 use super::sheet::{Gains, Sheet};
 use crate::control::Control;
@@ -19,14 +22,20 @@ use rayon::prelude::*;
 /// Sweeps before level 0 looks again.
 const MOST_SWEEPS: usize = 400;
 
+/// Sweeps without a clear fall of lambda after which rounding is all that moves.
+const PATIENCE: usize = 50;
+
+/// Rows from which pairs are worth a second thread.
+const WORTH: usize = 1024;
+
 /// Pairs below this share of lambda wait.
-const NEAR: f64 = 0.1;
+const NEAR: f64 = 0.3;
 
 /// A cycle of three and more classes is taken when its mean exceeds that of every pair by this factor.
-const CLEARLY: f64 = 2.0;
+const CLEARLY: f64 = 1.3;
 
 /// A pair is solved to this share of its violation.
-const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.3;
 
 pub(super) struct Arena<'s, M: Matrix> {
     pub(super) sheet: &'s mut Sheet,
@@ -38,23 +47,37 @@ impl<M: Matrix> Arena<'_, M> {
     /// Lowers the largest mean gain to `eps`, or as far as rounding allows. Returns whether anything moved.
     pub(super) fn solve(&mut self, eps: f64, control: &Control) -> Result<bool> {
         let mut moved = false;
+        let mut gains = self.sheet.gains();
+        // classes whose columns moved since gains were up to date
+        let mut changed = vec![false; self.sheet.classes];
+        let (mut best_mean, mut since) = (f64::INFINITY, 0);
         for _ in 0..MOST_SWEEPS {
             control.check()?;
             if control.out_of_time() {
                 break;
             }
-            let gains = self.sheet.gains();
+            self.sheet.update_gains(&mut gains, &changed);
+            changed.fill(false);
             let (mean, cycle) = if self.balanced { best_cycle(&gains) } else { (gains.largest(), Vec::new()) };
-            if !(mean > eps) {
+            since += 1;
+            if mean < 0.7 * best_mean {
+                (best_mean, since) = (mean, 0);
+            }
+            if !(mean > eps) || since > PATIENCE {
                 break;
+            }
+            if since > 0 && since % M::WAIT == 0 && face::descend(self.sheet, &self.matrix, self.balanced) {
+                moved = true;
+                changed.fill(true);
+                continue;
             }
             let pairs = self.pairs(&gains, (NEAR * mean).max(eps));
             let best = pairs.first().map_or(0.0, |pair| pair.0);
             let progress = match self.balanced && cycle.len() > 2 && mean > CLEARLY * best {
-                true => self.go_round(&gains, &cycle),
-                false => self.sweep(pairs, eps, control),
+                true => self.go_round(&gains, &cycle, &mut changed),
+                false => self.sweep(pairs, eps, &mut changed, control),
             };
-            if !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle)) {
+            if !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle, &mut changed)) {
                 break;
             }
             moved = true;
@@ -80,9 +103,16 @@ impl<M: Matrix> Arena<'_, M> {
     }
 
     /// Solves the problems of pairs, in rounds of pairs without a common class.
-    fn sweep(&mut self, mut pairs: Vec<(f64, usize, usize)>, eps: f64, control: &Control) -> bool {
+    fn sweep(
+        &mut self,
+        mut pairs: Vec<(f64, usize, usize)>,
+        eps: f64,
+        changed: &mut [bool],
+        control: &Control,
+    ) -> bool {
         let stop = || control.check().is_err() || control.out_of_time();
         let eps = 0.5 * if self.balanced { eps } else { 0.5 * eps };
+        let members = self.sheet.members();
         let mut moved = false;
         while !pairs.is_empty() && !stop() {
             let mut taken = vec![false; self.sheet.classes];
@@ -96,10 +126,17 @@ impl<M: Matrix> Arena<'_, M> {
                 !free
             });
             let (sheet, matrix, balanced) = (&*self.sheet, &self.matrix, self.balanced);
-            let solve = |&pair: &(usize, usize)| pair::solve(sheet, matrix, pair, balanced, SHARE, eps, &stop);
-            let moves: Vec<pair::Moves> = round.par_iter().map(solve).collect();
+            let solve =
+                |&pair: &(usize, usize)| pair::solve(sheet, &members, matrix, pair, balanced, SHARE, eps, &stop);
+            let moves: Vec<pair::Moves> = match round.len() > 1 && sheet.rows() >= WORTH {
+                true => round.par_iter().map(solve).collect(),
+                false => round.iter().map(solve).collect(),
+            };
             for moves in moves {
-                moved |= !moves.is_empty();
+                if !moves.is_empty() {
+                    moved = true;
+                    moves.classes().into_iter().for_each(|class| changed[class] = true);
+                }
                 moves.apply(self.sheet);
             }
         }
@@ -108,7 +145,7 @@ impl<M: Matrix> Arena<'_, M> {
 
     /// Moves mass round a cycle of classes, in the row of the largest gain for each arc, as far as that helps. Returns whether
     /// anything moved.
-    fn go_round(&mut self, gains: &Gains, cycle: &[usize]) -> bool {
+    fn go_round(&mut self, gains: &Gains, cycle: &[usize], changed: &mut [bool]) -> bool {
         let k = gains.classes;
         let arcs: Vec<(usize, usize, usize)> = (0..cycle.len())
             .map(|at| (cycle[at], cycle[(at + 1) % cycle.len()]))
@@ -131,6 +168,7 @@ impl<M: Matrix> Arena<'_, M> {
             return false;
         }
         for &(row, from, to) in &arcs {
+            changed[from] = true;
             self.sheet.shift(row, from, to, mass);
             let column = self.matrix.combine(&[row as u32], &[mass]);
             self.sheet.add_column(from, to, &column);

@@ -1,6 +1,6 @@
 //! Level 0: working sets of all rows.
 //!
-//! A = all free rows + the worst violators, solved on a dense K_AA to a tenth of the violation ([`arena`](super::arena)); then
+//! A = all free rows + the worst violators + the rows that may soon be (they fall short by less than the violation), solved on a dense K_AA to a tenth of the violation ([`arena`](super::arena)); then
 //! h += K[:, changed] dV for the rows that changed net, all classes in one pass over the rows.
 
 use super::super::super::Options;
@@ -30,11 +30,12 @@ pub(super) struct Solver<'o> {
     options: &'o Options,
     pub(super) stage: &'static str,
     kernel: Aligned,
+    buffers: Mutex<Vec<Aligned>>,
 }
 
 impl<'o> Solver<'o> {
     pub(super) fn new(largest: usize, options: &'o Options) -> Solver<'o> {
-        Solver { largest, options, stage: "hinge", kernel: Aligned::default() }
+        Solver { largest, options, stage: "hinge", kernel: Aligned::default(), buffers: Mutex::new(Vec::new()) }
     }
 
     /// Minimises to a relative gap, from the current state.
@@ -55,7 +56,7 @@ impl<'o> Solver<'o> {
             let violation = sheet.violation(row, &measure.intercepts);
             if sheet.interior(row) > 1 {
                 free.push((violation, row as u32));
-            } else if violation > 0.0 {
+            } else if violation > -measure.violation {
                 // at a cold start every row violates alike
                 state ^= state << 13;
                 state ^= state >> 7;
@@ -104,7 +105,7 @@ impl<'o> Solver<'o> {
             kernel: &self.kernel,
             stride,
             diagonal: rows.iter().map(|&row| joint.gram.diagonal()[row as usize]).collect(),
-            buffers: Mutex::new(Vec::new()),
+            buffers: &self.buffers,
         };
         Arena { sheet: &mut part, matrix, balanced: joint.balanced }.solve(eps, control)?;
         let k = joint.sheet.classes;

@@ -3,7 +3,7 @@
 use super::super::super::tiles::{Aligned, LANES, Lanes, PANEL, Portable};
 #[cfg(target_arch = "x86_64")]
 use super::super::super::tiles::{Avx2, Avx512};
-use super::super::block::DenseBlock;
+use super::super::block::{DenseBlock, Rows};
 use super::super::double;
 use super::super::ranges::Ranges;
 use super::pair::Matrix;
@@ -18,13 +18,63 @@ pub(super) struct Single<'k> {
     pub(super) stride: usize,
     pub(super) diagonal: Vec<f32>,
     /// Buffers for the blocks of pairs, one per thread at most.
-    pub(super) buffers: Mutex<Vec<Aligned>>,
+    pub(super) buffers: &'k Mutex<Vec<Aligned>>,
 }
 
 /// Multiply-adds that are worth a second thread.
 const WORTH: usize = 1 << 18;
 
+/// Some rows and columns of a matrix, copied together row by row when first asked for: few rows of a pair's problem move.
+struct Lazy<'m> {
+    kernel: &'m [f32],
+    length: usize,
+    rows: &'m [u32],
+    /// `rows`, filled up to the stride with their first.
+    columns: Vec<u32>,
+    block: &'m mut [f32],
+    present: Vec<bool>,
+}
+
+impl<'m> Lazy<'m> {
+    /// `size` rows, those beyond `rows` of zeros.
+    fn new(matrix: &'m Single, rows: &'m [u32], size: usize, stride: usize, block: &'m mut [f32]) -> Lazy<'m> {
+        let (kernel, length) = (matrix.kernel, matrix.stride);
+        assert!(block.len() >= size * stride && stride >= size && size >= rows.len() && stride % LANES == 0);
+        assert!(rows.iter().all(|&row| (row as usize) < length && (row as usize + 1) * length <= kernel.len()));
+        let mut columns = rows.to_vec();
+        columns.resize(stride, 0);
+        block[rows.len() * stride..size * stride].fill(0.0);
+        let present = (0..size).map(|row| row >= rows.len()).collect();
+        Lazy { kernel, length, rows, columns, block, present }
+    }
+}
+
+impl Rows for Lazy<'_> {
+    fn covers(&self, rows: usize, stride: usize) -> bool {
+        self.present.len() >= rows && self.columns.len() == stride
+    }
+
+    #[inline(always)]
+    unsafe fn row<L: Lanes>(&mut self, row: usize, stride: usize) -> *const f32 {
+        let out = &mut self.block[row * stride..(row + 1) * stride];
+        if !self.present[row] {
+            self.present[row] = true;
+            for (out, columns) in out.chunks_exact_mut(LANES).zip(self.columns.chunks_exact(LANES)) {
+                // SAFETY: `new` has checked rows and columns against the matrix.
+                unsafe {
+                    let from = self.kernel.as_ptr().add(self.rows[row] as usize * self.length);
+                    L::store(out.as_mut_ptr(), L::gather(from, columns.as_ptr()));
+                }
+            }
+            out[self.rows.len()..].fill(0.0);
+        }
+        out.as_ptr()
+    }
+}
+
 impl Matrix for Single<'_> {
+    const WAIT: usize = 8;
+
     fn value(&self, i: usize, j: usize) -> f64 {
         f64::from(if i == j { self.diagonal[i] } else { self.kernel[i * self.stride + j] })
     }
@@ -36,8 +86,8 @@ impl Matrix for Single<'_> {
             return sums;
         }
         let factors: Vec<f32> = moves.iter().map(|c| (c / largest) as f32).collect();
-        let piece = (WORTH / rows.len()).next_multiple_of(PANEL);
-        sums.par_chunks_mut(piece).enumerate().for_each(|(number, sums)| {
+        let piece = (WORTH / rows.len()).next_multiple_of(PANEL).max(PANEL);
+        let add = |(number, sums): (usize, &mut [f64])| {
             let columns = &self.kernel[number * piece..];
             // SAFETY: `isa` was detected; rows end within the matrix, whose stride is a multiple of 64.
             unsafe {
@@ -50,7 +100,11 @@ impl Matrix for Single<'_> {
                 }
             }
             sums.iter_mut().for_each(|sum| *sum *= largest);
-        });
+        };
+        match piece < self.stride {
+            true => sums.par_chunks_mut(piece).enumerate().for_each(add),
+            false => add((0, &mut sums)),
+        }
         sums
     }
 
@@ -66,20 +120,13 @@ impl Matrix for Single<'_> {
         let stride = x.len().next_multiple_of(PANEL);
         let mut block = self.buffers.lock().ok().and_then(|mut buffers| buffers.pop()).unwrap_or_default();
         block.reserve(x.len() * stride);
-        for (out, &row) in block.chunks_exact_mut(stride).zip(rows) {
-            let from = &self.kernel[row as usize * self.stride..][..self.stride];
-            for (out, &column) in out.iter_mut().zip(rows) {
-                *out = from[column as usize];
-            }
-            out[rows.len()..].fill(0.0);
-        }
-        block[rows.len() * stride..].fill(0.0);
         let mut diagonal: Vec<f32> = rows.iter().map(|&row| self.diagonal[row as usize]).collect();
         diagonal.resize(x.len(), 0.0);
         let (lowest, highest) = extremes(ranges, x, gradient);
-        let dense = DenseBlock { kernel: &block, stride, diagonal: &diagonal, ranges };
-        let most = 50 * x.len() + 1000;
-        dense.solve(self.isa, x, gradient, 0.5 * (lowest + highest), eps, most, &|| stop());
+        let dense = DenseBlock { stride, diagonal: &diagonal, ranges };
+        let most = 10 * x.len() + 200;
+        let kernel = Lazy::new(self, rows, x.len(), stride, &mut block);
+        dense.solve(self.isa, kernel, x, gradient, 0.5 * (lowest + highest), eps, most, &|| stop());
         if let Ok(mut buffers) = self.buffers.lock() {
             buffers.push(block);
         }
@@ -146,6 +193,8 @@ pub(super) struct Double {
 }
 
 impl Matrix for Double {
+    const WAIT: usize = 2;
+
     fn value(&self, i: usize, j: usize) -> f64 {
         self.kernel[i * self.size + j]
     }
@@ -175,6 +224,6 @@ impl Matrix for Double {
                 *out = self.value(row as usize, column as usize);
             }
         }
-        double::minimize(&block, size, ranges, x, &mut gradient.to_vec(), eps, 50 * size + 1000);
+        double::minimize(&block, size, ranges, x, &mut gradient.to_vec(), eps, 10 * size + 200);
     }
 }

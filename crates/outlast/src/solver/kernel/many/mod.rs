@@ -17,6 +17,7 @@
 
 mod arena;
 mod cycles;
+mod face;
 mod joint;
 mod levels;
 mod matrix;

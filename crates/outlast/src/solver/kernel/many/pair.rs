@@ -10,6 +10,9 @@ use super::sheet::{Sheet, TINY, snap};
 
 /// A dense matrix on the rows of a sheet.
 pub(super) trait Matrix: Sync {
+    /// Sweeps without a clear fall of the violation after which a step on the face of free entries is worth its price.
+    const WAIT: usize;
+
     /// K_ij
     fn value(&self, i: usize, j: usize) -> f64;
 
@@ -50,6 +53,11 @@ impl Moves {
         self.rows.is_empty()
     }
 
+    /// The two classes.
+    pub(super) fn classes(&self) -> [usize; 2] {
+        [self.from, self.to]
+    }
+
     pub(super) fn apply(self, sheet: &mut Sheet) {
         let k = sheet.classes;
         for (&row, values) in self.rows.iter().zip(&self.values) {
@@ -62,9 +70,11 @@ impl Moves {
     }
 }
 
-/// Solves the problem between classes a and b to a violation of `eps`.
+/// Solves the problem between classes a and b, whose `members` are known, to a violation of `eps`.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn solve<M: Matrix>(
     sheet: &Sheet,
+    members: &[Vec<u32>],
     matrix: &M,
     (a, b): (usize, usize),
     balanced: bool,
@@ -74,7 +84,7 @@ pub(super) fn solve<M: Matrix>(
 ) -> Moves {
     let k = sheet.classes;
     let mut moves = Moves { from: a, to: b, rows: Vec::new(), values: Vec::new(), column: Vec::new() };
-    let (rows, violation) = relevant(sheet, a, b, balanced);
+    let (rows, violation) = relevant(sheet, members, a, b, balanced);
     if !(violation > eps) {
         return moves;
     }
@@ -106,17 +116,14 @@ pub(super) fn solve<M: Matrix>(
 }
 
 /// Rows that can gain in exchange with another (or alone, without intercept), and the violation, in units of F.
-fn relevant(sheet: &Sheet, a: usize, b: usize, balanced: bool) -> (Vec<u32>, f64) {
+fn relevant(sheet: &Sheet, members: &[Vec<u32>], a: usize, b: usize, balanced: bool) -> (Vec<u32>, f64) {
     let k = sheet.classes;
-    let (mut forth, mut back) = (Vec::new(), Vec::new());
-    for row in 0..sheet.rows() {
-        if sheet.q[row * k + a] > 0.0 {
-            forth.push((sheet.raise(row, b) - sheet.lower(row, a), row as u32));
-        }
-        if sheet.q[row * k + b] > 0.0 {
-            back.push((sheet.raise(row, a) - sheet.lower(row, b), row as u32));
-        }
-    }
+    // gains of the moves from one class to the other; members may have lost their mass since they were listed
+    let moves = |from: usize, to: usize| -> Vec<(f64, u32)> {
+        let rows = members[from].iter().filter(|&&row| sheet.q[row as usize * k + from] > 0.0);
+        rows.map(|&row| (sheet.raise(row as usize, to) - sheet.lower(row as usize, from), row)).collect()
+    };
+    let (mut forth, mut back) = (moves(a, b), moves(b, a));
     let largest = |list: &[(f64, u32)]| list.iter().fold(f64::NEG_INFINITY, |largest, entry| largest.max(entry.0));
     let (most_forth, most_back) = (largest(&forth), largest(&back));
     let (need_forth, need_back) = if balanced { (-most_back, -most_forth) } else { (0.0, 0.0) };

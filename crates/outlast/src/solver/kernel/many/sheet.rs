@@ -10,9 +10,14 @@
 
 use super::super::super::tiles::PANEL;
 use super::super::gram::place;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// q this close to a bound or knot, as a share of the row's total, is at it.
 pub(super) const TINY: f64 = 1e-12;
+
+/// Rows times classes from which gains are worth a second thread.
+const WORTH: usize = 1 << 15;
 
 /// Some rows of the problem.
 pub(super) struct Sheet {
@@ -86,38 +91,115 @@ impl Sheet {
         self.of(&self.q, row).iter().zip(self.of(&self.knots, row)).filter(|pair| inside(*pair)).count()
     }
 
-    /// By how much a row's best move gains, given the multipliers.
+    /// By how much a row's best move gains, given the multipliers: negative where every move loses.
     pub(super) fn violation(&self, row: usize, intercepts: &[f64]) -> f64 {
-        let (mut best, mut worst) = (f64::NEG_INFINITY, f64::INFINITY);
+        // the two best classes to go to and the two best to come from: one may be both
+        let (mut to, mut from) = ([(f64::NEG_INFINITY, usize::MAX); 2], [(f64::INFINITY, usize::MAX); 2]);
         for class in 0..self.classes {
-            best = best.max(self.raise(row, class) + intercepts[class]);
+            let raise = self.raise(row, class) + intercepts[class];
+            if raise > to[0].0 {
+                to = [(raise, class), to[0]];
+            } else if raise > to[1].0 {
+                to[1] = (raise, class);
+            }
             if self.q[row * self.classes + class] > 0.0 {
-                worst = worst.min(self.lower(row, class) + intercepts[class]);
+                let lower = self.lower(row, class) + intercepts[class];
+                if lower < from[0].0 {
+                    from = [(lower, class), from[0]];
+                } else if lower < from[1].0 {
+                    from[1] = (lower, class);
+                }
             }
         }
-        best - worst
+        if to[0].1 != from[0].1 {
+            return to[0].0 - from[0].0;
+        }
+        (to[1].0 - from[0].0).max(to[0].0 - from[1].0)
     }
 
     pub(super) fn gains(&self) -> Gains {
         let k = self.classes;
         let mut gains = Gains { classes: k, value: vec![f64::NEG_INFINITY; k * k], row: vec![0; k * k] };
-        let mut raise = vec![0.0; k];
-        for row in (0..self.rows()).filter(|&row| self.total[row] > 0.0) {
-            raise.iter_mut().enumerate().for_each(|(class, raise)| *raise = self.raise(row, class));
-            for from in 0..k {
-                if self.q[row * k + from] > 0.0 {
-                    let lower = self.lower(row, from);
-                    let (values, rows) = (&mut gains.value[from * k..][..k], &mut gains.row[from * k..][..k]);
-                    for to in 0..k {
-                        if raise[to] - lower > values[to] && to != from {
-                            values[to] = raise[to] - lower;
-                            rows[to] = row as u32;
-                        }
-                    }
+        self.update_gains(&mut gains, &vec![true; k]);
+        gains
+    }
+
+    /// Brings gains up to date after only some classes' q and h changed.
+    pub(super) fn update_gains(&self, gains: &mut Gains, changed: &[bool]) {
+        let k = self.classes;
+        for from in 0..k {
+            for to in (0..k).filter(|&to| changed[from] || changed[to]) {
+                gains.value[from * k + to] = f64::NEG_INFINITY;
+            }
+        }
+        let classes: Vec<usize> = (0..k).filter(|&class| changed[class]).collect();
+        if self.rows() * classes.len() < WORTH {
+            return self.add_gains(gains, changed, &classes, 0..self.rows());
+        }
+        let piece = self.rows().div_ceil(rayon::current_num_threads()).max(1);
+        let starts: Vec<usize> = (0..self.rows()).step_by(piece).collect();
+        let parts: Vec<Gains> = starts
+            .into_par_iter()
+            .map(|start| {
+                let mut part = gains.clone();
+                self.add_gains(&mut part, changed, &classes, start..(start + piece).min(self.rows()));
+                part
+            })
+            .collect();
+        for part in parts {
+            for at in 0..k * k {
+                if part.value[at] > gains.value[at] {
+                    (gains.value[at], gains.row[at]) = (part.value[at], part.row[at]);
                 }
             }
         }
-        gains
+    }
+
+    /// Takes the moves from or to changed classes in some rows into account.
+    fn add_gains(&self, gains: &mut Gains, changed: &[bool], classes: &[usize], rows: Range<usize>) {
+        let k = self.classes;
+        let mut raise = vec![0.0; k];
+        let mut sources = Vec::with_capacity(k);
+        for row in rows {
+            let total = self.total[row];
+            if total == 0.0 {
+                continue;
+            }
+            let (q, knots) = (self.of(&self.q, row), self.of(&self.knots, row));
+            let h = &self.h[place(k, row, 0)..];
+            let tiny = TINY * total;
+            let raise_of = |class: usize| h[class * PANEL] - f64::from(u8::from(q[class] >= knots[class] - tiny));
+            sources.clear();
+            sources.extend((0..k).filter(|&class| q[class] > 0.0));
+            if sources.iter().any(|&class| changed[class]) {
+                (0..k).for_each(|class| raise[class] = raise_of(class));
+            } else {
+                classes.iter().for_each(|&class| raise[class] = raise_of(class));
+            }
+            for &from in &sources {
+                let lower = h[from * PANEL] - f64::from(u8::from(q[from] > knots[from] + tiny));
+                let (values, rows) = (&mut gains.value[from * k..][..k], &mut gains.row[from * k..][..k]);
+                let mut take = |to: usize| {
+                    if raise[to] - lower > values[to] && to != from {
+                        values[to] = raise[to] - lower;
+                        rows[to] = row as u32;
+                    }
+                };
+                match changed[from] {
+                    true => (0..k).for_each(&mut take),
+                    false => classes.iter().copied().for_each(&mut take),
+                }
+            }
+        }
+    }
+
+    /// For each class, the rows with mass in it.
+    pub(super) fn members(&self) -> Vec<Vec<u32>> {
+        let mut members = vec![Vec::new(); self.classes];
+        for (row, q) in self.q.chunks_exact(self.classes).enumerate() {
+            q.iter().zip(&mut members).filter(|(q, _)| **q > 0.0).for_each(|(_, list)| list.push(row as u32));
+        }
+        members
     }
 
     /// How far a move from one class to another can go in a row before its rate changes.
@@ -147,6 +229,14 @@ impl Sheet {
                 panel[from * PANEL + lane] += value;
                 panel[to * PANEL + lane] -= value;
             }
+        }
+    }
+
+    /// h_class += column
+    pub(super) fn add_to_class(&mut self, class: usize, column: &[f64]) {
+        let size = self.classes * PANEL;
+        for (panel, column) in self.h.chunks_exact_mut(size).zip(column.chunks(PANEL)) {
+            panel[class * PANEL..].iter_mut().zip(column).for_each(|(h, value)| *h += value);
         }
     }
 
