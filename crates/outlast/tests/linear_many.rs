@@ -89,7 +89,7 @@ fn judge(problem: &ManyClass, solution: &Solution, tolerance: f64) {
     assert!(solution.gap.is_finite() && solution.gap >= 0.0, "{}", solution.gap);
     let gap = certificate.relative_gap();
     assert!(
-        (gap - solution.gap).abs() <= 1e-9 + 0.02 * solution.gap,
+        (gap - solution.gap).abs() <= 1e-9 + 1e-4 * tolerance + 0.02 * solution.gap,
         "reported {} certified {gap} {} {certificate:?}",
         solution.gap,
         solution.status
@@ -261,18 +261,26 @@ fn truncated_solutions_are_critical() {
 
 #[test]
 fn the_cost_form_is_critical() {
-    for (k, loss) in [(2, Loss::hinge()), (3, Loss::hinge()), (3, truncated(-0.5)), (4, truncated(0.0))] {
+    for (k, loss) in
+        [(2, Loss::hinge()), (2, truncated(-1.0)), (3, Loss::hinge()), (3, truncated(-0.5)), (4, truncated(0.0))]
+    {
         let data = Data::new(60, 2, k, 0.7, 900 + k as u64);
         let x = data.dense();
-        let mut factors = random_factors(k, 9);
+        let mut random = Random(9);
+        let mut factors: Vec<f64> = (0..k * k).map(|_| 0.2 + random.unit()).collect();
         (0..k).for_each(|class| factors[class * (k + 1)] = 0.0);
-        factors[1] = 1.0;
         let problem = data.problem(&x, Terms::Cost(&factors), loss);
         let solution = solve(&problem, TOLERANCE);
         let bound = solution.majorant.as_ref().unwrap();
         let found = problem.certify(&candidate(&solution), bound).primal;
         let expected = independent(&problem, bound);
+        assert!(solution.objective > 1e-3);
         assert!((found - expected).abs() <= AGREEMENT * solution.objective, "{k} {found} {expected}");
+        // a class that never costs anything; the judge's relative gap of an objective of 0 is rounding
+        (0..k).for_each(|row| factors[row * k + 1] = 0.0);
+        let problem = data.problem(&x, Terms::Cost(&factors), loss);
+        let free = linear::solve_many(&problem, &Options::default(), &Control::default()).unwrap();
+        assert_eq!((free.objective, problem.objective(&candidate(&free))), (0.0, 0.0));
     }
 }
 
@@ -303,8 +311,8 @@ fn two_classes_are_the_two_class_solver() {
 }
 
 #[test]
-fn bands_agree_with_the_interior_point() {
-    // 9000 rows go through samples, smoothing and bands; the same rows four at a time, averaged, do not
+fn samples_and_bands_reach_the_tolerance() {
+    // too many rows for the interior point alone
     for (k, loss) in [(3, Loss::hinge()), (4, Loss::hinge()), (3, truncated(-0.5))] {
         let data = Data::new(9000, 4, k, 0.02, 31 + k as u64);
         let solution = data.solve(Terms::Own, loss);
@@ -411,7 +419,8 @@ fn hostile_data_neither_fails_nor_lies() {
             assert!(fine, "{what}: {} {}", solution.status, solution.gap);
             assert!(solution.objective.is_finite(), "{what}");
             let huge = data.caps[0] >= 1e6 || data.caps[0] < 1e-100;
-            assert!(huge || *what == "scale" || solution.status == Status::Converged, "{what}: gap {}", solution.gap);
+            let cap = data.caps[0];
+            assert!(huge || *what == "scale" || solution.status == Status::Converged, "{what} {cap}: {}", solution.gap);
         }
     }
 }

@@ -28,7 +28,7 @@ const LEVERAGE: f64 = 4.0;
 /// Smallest share of the rows a band must leave out to be worth it.
 const WORTH: f64 = 0.7;
 /// b of the only class that counts, when nothing else determines it.
-const FAR: f64 = 2.0;
+pub(super) const FAR: f64 = 2.0;
 /// Growth of the samples of the first guess, and relative gap of its first.
 const GROWTH: usize = 8;
 const LOOSE: f64 = 3e-3;

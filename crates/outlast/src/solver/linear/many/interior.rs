@@ -38,7 +38,8 @@ const FIRST_CENTRING: f64 = 0.2;
 const CORRECTORS: usize = 4;
 const LONG: f64 = 0.9;
 const REACH: f64 = 0.2;
-/// Pairs lighter than this share of rho do not enter the matrix: all of them together weigh less than the ridge.
+/// Pairs lighter than this share of rho, or of the largest cap, do not enter the matrix: all of them together weigh less than the
+/// ridge.
 const LIGHT: f64 = 1e-9;
 /// Times the products that the residual may be of the gap at the start.
 const UNBALANCED: f64 = 30.0;
@@ -329,7 +330,7 @@ struct Sums {
 fn assess(level: &Level, theta: &[f64], rows: &mut [f64]) -> Assessment {
     let (k, d, size) = (level.classes, level.x.cols(), level.size());
     let functional = level.functional(theta);
-    let light = LIGHT * level.ridge;
+    let light = LIGHT * level.ridge.min(1.0);
     let new = || Sums {
         grams: PairGrams::new(level),
         dual: vec![0.0; size],
