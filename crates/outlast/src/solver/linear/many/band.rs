@@ -28,7 +28,7 @@ const LEVERAGE: f64 = 4.0;
 /// Smallest share of the rows a band must leave out to be worth it.
 const WORTH: f64 = 0.7;
 /// b of the only class that counts, when nothing else determines it.
-const FAR: f64 = 2.0;
+pub(super) const FAR: f64 = 2.0;
 /// Growth of the samples of the first guess, and relative gap of its first.
 const GROWTH: usize = 8;
 const LOOSE: f64 = 3e-3;
@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
 
 /// Fewest rows for which bands are used.
 pub(super) fn few(level: &Level) -> usize {
-    (12 * level.order() * (level.classes - 1)).max(2000)
+    (40 * level.order() * (level.classes - 1)).max(2000)
 }
 
 /// Where a solve begins.
@@ -148,7 +148,7 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut iterations = 0;
     let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
     let evaluation = if guess.smooth {
-        let stop = Stop { still: 0.1 * delta, most: 10, trust: f64::INFINITY };
+        let stop = Stop { still: 0.1 * delta, most: 30, trust: f64::INFINITY };
         let outcome = smooth::newton(level, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?;
         iterations += outcome.steps;
         outcome.evaluation
@@ -279,14 +279,7 @@ pub(super) fn select(
     for (at, row) in rows.iter_mut().enumerate() {
         row.place = place(row, level.caps[at], leverage.get(at).map_or(0.0, |value| f64::from(*value)));
     }
-    let mut band: Vec<u32> = (0..rows.len() as u32).filter(|&at| in_band(&rows[at as usize])).collect();
-    // a window too empty to say anything about leverage
-    if 3 * band.len() > rows.len() && !leverage.is_empty() {
-        for (at, row) in rows.iter_mut().enumerate() {
-            row.place = place(row, level.caps[at], 0.0);
-        }
-        band = (0..rows.len() as u32).filter(|&at| in_band(&rows[at as usize])).collect();
-    }
+    let band: Vec<u32> = (0..rows.len() as u32).filter(|&at| in_band(&rows[at as usize])).collect();
     let k = level.classes;
     type Sums = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
     let visit = |block: &Block, rows: &mut [Row], (linear, constant, factors, column): &mut Sums| {

@@ -31,10 +31,20 @@ const PATIENCE: usize = 20;
 const FRACTION: f64 = 0.995;
 /// A step shorter than this is taken again without the second-order correction.
 const SHORT: f64 = 0.1;
-/// Pairs lighter than this share of rho do not enter the matrix: all of them together weigh less than the ridge.
+/// Largest share of mu aimed at: halved after long steps, doubled after short ones.
+const CENTRING_RANGE: (f64, f64) = (0.05, 0.8);
+const FIRST_CENTRING: f64 = 0.2;
+/// Most corrections that a step of less than `LONG` gets, each to make it longer by `REACH`.
+const CORRECTORS: usize = 4;
+const LONG: f64 = 0.9;
+const REACH: f64 = 0.2;
+/// Pairs lighter than this share of rho, or of the largest cap, do not enter the matrix: all of them together weigh less than the
+/// ridge.
 const LIGHT: f64 = 1e-9;
+/// Times the products that the residual may be of the gap at the start.
+const UNBALANCED: f64 = 30.0;
 /// Newton steps for the centred start of a row.
-const CENTRING: usize = 60;
+const LIFTS: usize = 60;
 
 /// Where the solver begins.
 pub(super) struct Begin<'a> {
@@ -66,9 +76,15 @@ pub(super) fn solve(level: &Level, begin: Begin, tolerance: f64, control: &Contr
     let k = level.classes;
     let mut rows = start(level, &begin);
     let mut theta = begin.theta.to_vec();
+    let mut width = begin.width;
+    while width < 1.0 && !balanced(level, &theta, &mut rows) {
+        // too near the boundary for the way that is left
+        width = (10.0 * width).min(1.0);
+        rows = start(level, &Begin { theta: begin.theta, width });
+    }
     let mut best_q = multipliers(&rows, k);
     let (mut best_theta, mut objective, mut gap) = (theta.clone(), f64::INFINITY, f64::INFINITY);
-    let (mut since_best, mut iterations) = (0, 0);
+    let (mut since_best, mut iterations, mut most) = (0, 0, FIRST_CENTRING);
     for iteration in 0..MOST_ITERATIONS {
         control.check()?;
         iterations = iteration;
@@ -89,7 +105,15 @@ pub(super) fn solve(level: &Level, begin: Begin, tolerance: f64, control: &Contr
         if state.gap <= tolerance * state.objective.abs() || since_best > PATIENCE || control.out_of_time() {
             break;
         }
-        let Some(length) = advance(level, &state, &mut theta, &mut rows) else { break };
+        let Some(length) = advance(level, &state, most, &mut theta, &mut rows) else { break };
+        let change = if length < 0.25 {
+            2.0
+        } else if length > 0.6 {
+            0.5
+        } else {
+            1.0
+        };
+        most = (change * most).clamp(CENTRING_RANGE.0, CENTRING_RANGE.1);
         if length < 1e-12 {
             break;
         }
@@ -98,15 +122,18 @@ pub(super) fn solve(level: &Level, begin: Begin, tolerance: f64, control: &Contr
     Ok(Pair { theta: best_theta, dual, objective, gap, iterations })
 }
 
-/// The four numbers of each class of a row: q, s, dq, ds.
-const FIELDS: usize = 4;
+/// The numbers of each class of a row: q, s, the right-hand side e of its equation q ds + s dq = e, dq, ds, and a trial's dq, ds.
+const FIELDS: usize = 7;
 
 /// A row's numbers, split.
 struct Numbers<'a> {
     q: &'a mut [f64],
     s: &'a mut [f64],
+    e: &'a mut [f64],
     dq: &'a mut [f64],
     ds: &'a mut [f64],
+    trial_dq: &'a mut [f64],
+    trial_ds: &'a mut [f64],
 }
 
 impl<'a> Numbers<'a> {
@@ -114,8 +141,11 @@ impl<'a> Numbers<'a> {
         let k = row.len() / FIELDS;
         let (q, rest) = row.split_at_mut(k);
         let (s, rest) = rest.split_at_mut(k);
-        let (dq, ds) = rest.split_at_mut(k);
-        Numbers { q, s, dq, ds }
+        let (e, rest) = rest.split_at_mut(k);
+        let (dq, rest) = rest.split_at_mut(k);
+        let (ds, rest) = rest.split_at_mut(k);
+        let (trial_dq, trial_ds) = rest.split_at_mut(k);
+        Numbers { q, s, e, dq, ds, trial_dq, trial_ds }
     }
 
     fn weight(&self, class: usize) -> f64 {
@@ -133,29 +163,57 @@ impl<'a> Numbers<'a> {
         h.iter_mut().enumerate().for_each(|(class, h)| *h -= self.weight(class) * share);
     }
 
-    /// dq and ds for a change of f and the right-hand sides e, with the rest that the row sum of q is missing.
-    fn solve(&mut self, df: &[f64], e: impl Fn(&Numbers, usize) -> f64, missing: f64, change: &mut [f64]) {
-        let k = self.q.len();
-        for class in 0..k {
-            change[class] = e(self, class);
-        }
-        let pulled: f64 = (0..k).map(|class| change[class] / self.s[class] + self.weight(class) * df[class]).sum();
-        let dxi = (pulled - missing) / self.total();
-        for class in 0..k {
+    /// dxi for a change of f and a right-hand side e, with the rest that the row sum of q is missing.
+    fn lift(&self, df: &[f64], e: impl Fn(usize) -> f64, missing: f64) -> f64 {
+        let pulled: f64 =
+            (0..self.q.len()).map(|class| e(class) / self.s[class] + self.weight(class) * df[class]).sum();
+        (pulled - missing) / self.total()
+    }
+
+    /// dq and ds for a change of f and the right-hand sides e.
+    fn solve(&mut self, df: &[f64], missing: f64) {
+        let dxi = self.lift(df, |class| self.e[class], missing);
+        for class in 0..self.q.len() {
             let ds = dxi - df[class];
             self.ds[class] = ds;
-            self.dq[class] = (change[class] - self.q[class] * ds) / self.s[class];
+            self.dq[class] = (self.e[class] - self.q[class] * ds) / self.s[class];
         }
     }
 
-    /// Longest step that keeps all positive.
-    fn room(&self, mut longest: f64) -> f64 {
+    /// As [`solve`](Self::solve), for the trial, with the products after a step of that length corrected.
+    fn solve_trial(&mut self, df: &[f64], missing: f64, length: f64, centre: f64) {
+        let dxi = self.lift(df, |class| self.e[class] + self.correction(class, length, centre), missing);
         for class in 0..self.q.len() {
-            if self.dq[class] < 0.0 {
-                longest = longest.min(-self.q[class] / self.dq[class]);
+            let e = self.e[class] + self.correction(class, length, centre);
+            let ds = dxi - df[class];
+            self.trial_ds[class] = ds;
+            self.trial_dq[class] = (e - self.q[class] * ds) / self.s[class];
+        }
+    }
+
+    /// Makes the trial the step.
+    fn accept(&mut self, length: f64, centre: f64) {
+        for class in 0..self.q.len() {
+            self.e[class] += self.correction(class, length, centre);
+            self.dq[class] = self.trial_dq[class];
+            self.ds[class] = self.trial_ds[class];
+        }
+    }
+
+    /// What brings the product after a step of that length between a tenth and ten times the centre (Gondzio 1996).
+    fn correction(&self, class: usize, length: f64, centre: f64) -> f64 {
+        let after = (self.q[class] + length * self.dq[class]) * (self.s[class] + length * self.ds[class]);
+        (after.clamp(0.1 * centre, 10.0 * centre) - after).max(-10.0 * centre)
+    }
+
+    /// Longest step that keeps all positive.
+    fn room(&self, dq: &[f64], ds: &[f64], mut longest: f64) -> f64 {
+        for class in 0..self.q.len() {
+            if dq[class] < 0.0 {
+                longest = longest.min(-self.q[class] / dq[class]);
             }
-            if self.ds[class] < 0.0 {
-                longest = longest.min(-self.s[class] / self.ds[class]);
+            if ds[class] < 0.0 {
+                longest = longest.min(-self.s[class] / ds[class]);
             }
         }
         longest
@@ -198,7 +256,7 @@ fn start(level: &Level, begin: &Begin) -> Vec<f64> {
 /// concave and increasing in t.
 fn centred(a: &[f64], top: f64, v: f64) -> f64 {
     let mut lift = v;
-    for _ in 0..CENTRING {
+    for _ in 0..LIFTS {
         let (mut sum, mut slope) = (0.0, 0.0);
         for a in a {
             let term = 1.0 / (lift + (top - a));
@@ -214,6 +272,33 @@ fn centred(a: &[f64], top: f64, v: f64) -> f64 {
         lift = next;
     }
     lift
+}
+
+/// Whether the residual is not much more of the gap than the products.
+fn balanced(level: &Level, theta: &[f64], rows: &mut [f64]) -> bool {
+    let k = level.classes;
+    type Sums = (Vec<f64>, f64, Vec<f64>, Vec<f64>);
+    let visit = |block: &Block, rows: &mut [f64], (sum, products, factors, column): &mut Sums| {
+        factors.clear();
+        factors.resize(block.codes.len() * k, 0.0);
+        for (row, factors) in factors.chunks_exact_mut(k).enumerate().filter(|(row, _)| block.caps[*row] > 0.0) {
+            let numbers = Numbers::of(&mut rows[row * FIELDS * k..(row + 1) * FIELDS * k]);
+            factors.copy_from_slice(numbers.q);
+            *products += numbers.q.iter().zip(&*numbers.s).map(|(q, s)| q * s).sum::<f64>();
+            if level.side == Side::Margin {
+                factors[block.codes[row] as usize] -= block.caps[row];
+            }
+        }
+        level.add_rows(block, factors, column, sum);
+    };
+    let new = || (vec![0.0; level.size()], 0.0, Vec::new(), Vec::new());
+    let (mut residual, products, ..) = level.sweep(FIELDS * k, rows, new, visit, |total, part| {
+        add(&mut total.0, &part.0);
+        total.1 += part.1;
+    });
+    level.normalise(&mut residual);
+    add(&mut residual, &level.affine_gradient(theta));
+    level.residual_gap(theta, &residual) <= UNBALANCED * products
 }
 
 /// What one look at all rows tells.
@@ -245,7 +330,7 @@ struct Sums {
 fn assess(level: &Level, theta: &[f64], rows: &mut [f64]) -> Assessment {
     let (k, d, size) = (level.classes, level.x.cols(), level.size());
     let functional = level.functional(theta);
-    let light = LIGHT * level.ridge;
+    let light = LIGHT * level.ridge.min(1.0);
     let new = || Sums {
         grams: PairGrams::new(level),
         dual: vec![0.0; size],
@@ -350,11 +435,10 @@ struct StepSums {
     scores: Vec<f64>,
     factors: Vec<f64>,
     column: Vec<f64>,
-    change: Vec<f64>,
 }
 
 impl StepSums {
-    fn new(size: usize, k: usize) -> StepSums {
+    fn new(size: usize) -> StepSums {
         StepSums {
             longest: 1.0 / FRACTION,
             linear: 0.0,
@@ -364,7 +448,6 @@ impl StepSums {
             scores: Vec::new(),
             factors: Vec::new(),
             column: Vec::new(),
-            change: vec![0.0; k],
         }
     }
 
@@ -378,7 +461,7 @@ impl StepSums {
 }
 
 /// One predictor-corrector step. Returns its length; `None` when the factor or a direction failed.
-fn advance(level: &Level, state: &Assessment, theta: &mut [f64], rows: &mut [f64]) -> Option<f64> {
+fn advance(level: &Level, state: &Assessment, most: f64, theta: &mut [f64], rows: &mut [f64]) -> Option<f64> {
     let factor = state.factor.as_ref()?;
     let right: Vec<f64> = state.predictor.iter().zip(&state.residual).map(|(h, r)| -h - r).collect();
     let predictor = factor.solve(&right);
@@ -387,17 +470,39 @@ fn advance(level: &Level, state: &Assessment, theta: &mut [f64], rows: &mut [f64
     let reach = sums.longest.min(1.0);
     let after = ((products + reach * (sums.linear + reach * sums.quadratic)) / state.pairs).max(0.0);
     let ratio = (after / state.mu).min(1.0);
-    let centre = ratio * ratio * ratio * state.mu;
+    // a single row may hold back the predictor: the corrections see to it
+    let centre = (ratio * ratio * ratio).min(most) * state.mu;
     let combine = |centre: f64, second: f64| -> Vec<f64> {
         let terms = right.iter().zip(&sums.centring).zip(&sums.second);
-        factor.solve(&terms.map(|((r, c), s)| r - centre * c - second * s).collect::<Vec<f64>>())
+        terms.map(|((r, c), s)| r - centre * c - second * s).collect()
     };
-    let mut direction = combine(centre, 1.0);
+    let mut target = combine(centre, 1.0);
+    let mut direction = factor.solve(&target);
     let mut length = final_step(level, &direction, centre, true, rows);
     if !(length >= SHORT) {
         let centre = centre.max(0.3 * state.mu);
-        direction = combine(centre, 0.0);
+        target = combine(centre, 0.0);
+        direction = factor.solve(&target);
         length = final_step(level, &direction, centre, false, rows);
+    }
+    for _ in 0..CORRECTORS {
+        if !(length < LONG) {
+            break;
+        }
+        let aim = (length + REACH).min(1.0);
+        let aimed_centre = centre.max(1e-3 * state.mu);
+        let correction = correction(level, aim, aimed_centre, rows);
+        let trial_target: Vec<f64> = target.iter().zip(&correction).map(|(right, c)| right - c).collect();
+        let trial = factor.solve(&trial_target);
+        let reached = corrected_step(level, &trial, aim, aimed_centre, rows);
+        if !(reached >= length + 0.1 * REACH) {
+            break;
+        }
+        (target, direction, length) = (trial_target, trial, reached);
+        for row in rows.chunks_exact_mut(FIELDS * level.classes) {
+            let mut numbers = Numbers::of(row);
+            numbers.accept(aim, aimed_centre);
+        }
     }
     if !length.is_finite() || direction.iter().any(|value| !value.is_finite()) {
         return None;
@@ -406,7 +511,7 @@ fn advance(level: &Level, state: &Assessment, theta: &mut [f64], rows: &mut [f64
     theta.iter_mut().zip(&direction).for_each(|(theta, step)| *theta += length * step);
     let k = level.classes;
     for row in rows.chunks_exact_mut(FIELDS * k) {
-        let Numbers { q, s, dq, ds } = Numbers::of(row);
+        let Numbers { q, s, dq, ds, .. } = Numbers::of(row);
         for class in 0..k {
             q[class] += length * dq[class];
             s[class] += length * ds[class];
@@ -434,8 +539,9 @@ fn affine_step(level: &Level, direction: &[f64], rows: &mut [f64]) -> StepSums {
             let mut numbers = Numbers::of(&mut rows[row * FIELDS * k..(row + 1) * FIELDS * k]);
             let missing = cap - numbers.q.iter().sum::<f64>();
             let df = &sums.scores[row * k..(row + 1) * k];
-            numbers.solve(df, |own, class| -own.q[class] * own.s[class], missing, &mut sums.change);
-            sums.longest = numbers.room(sums.longest);
+            (0..k).for_each(|class| numbers.e[class] = -numbers.q[class] * numbers.s[class]);
+            numbers.solve(df, missing);
+            sums.longest = numbers.room(numbers.dq, numbers.ds, sums.longest);
             let (centring, second) = (&mut centring[row * k..][..k], &mut second[row * k..][..k]);
             for class in 0..k {
                 let (dq, ds) = (numbers.dq[class], numbers.ds[class]);
@@ -450,10 +556,50 @@ fn affine_step(level: &Level, direction: &[f64], rows: &mut [f64]) -> StepSums {
         level.add_rows(block, centring, &mut sums.column, &mut sums.centring);
         level.add_rows(block, second, &mut sums.column, &mut sums.second);
     };
-    let mut sums = level.sweep(FIELDS * k, rows, || StepSums::new(level.size(), k), visit, StepSums::merge);
+    let mut sums = level.sweep(FIELDS * k, rows, || StepSums::new(level.size()), visit, StepSums::merge);
     level.normalise(&mut sums.centring);
     level.normalise(&mut sums.second);
     sums
+}
+
+/// sum_i h_i x (x_i, 1) of the corrections.
+fn correction(level: &Level, aim: f64, centre: f64, rows: &mut [f64]) -> Vec<f64> {
+    let k = level.classes;
+    let visit = |block: &Block, rows: &mut [f64], sums: &mut StepSums| {
+        let count = block.codes.len();
+        sums.factors.clear();
+        sums.factors.resize(count * k, 0.0);
+        for row in (0..count).filter(|&row| block.caps[row] > 0.0) {
+            let numbers = Numbers::of(&mut rows[row * FIELDS * k..(row + 1) * FIELDS * k]);
+            let h = &mut sums.factors[row * k..(row + 1) * k];
+            (0..k).for_each(|class| h[class] = numbers.correction(class, aim, centre) / numbers.s[class]);
+            numbers.reduce(0.0, h);
+        }
+        level.add_rows(block, &sums.factors, &mut sums.column, &mut sums.centring);
+    };
+    let new = || StepSums::new(level.size());
+    let mut sum = level.sweep(FIELDS * k, rows, new, visit, StepSums::merge).centring;
+    level.normalise(&mut sum);
+    sum
+}
+
+/// The trial's changes of every row; returns the longest step that keeps all positive.
+fn corrected_step(level: &Level, direction: &[f64], aim: f64, centre: f64, rows: &mut [f64]) -> f64 {
+    let k = level.classes;
+    let functional = level.functional(direction);
+    let visit = |block: &Block, rows: &mut [f64], sums: &mut StepSums| {
+        let count = block.codes.len();
+        sums.scores.resize(count * k, 0.0);
+        level.scores(block, &functional, &mut sums.column, &mut sums.scores);
+        for row in (0..count).filter(|&row| block.caps[row] > 0.0) {
+            let mut numbers = Numbers::of(&mut rows[row * FIELDS * k..(row + 1) * FIELDS * k]);
+            let missing = block.caps[row] - numbers.q.iter().sum::<f64>();
+            numbers.solve_trial(&sums.scores[row * k..(row + 1) * k], missing, aim, centre);
+            sums.longest = numbers.room(numbers.trial_dq, numbers.trial_ds, sums.longest);
+        }
+    };
+    let new = || StepSums::new(0);
+    level.sweep(FIELDS * k, rows, new, visit, |total, part| total.longest = total.longest.min(part.longest)).longest
 }
 
 /// The final changes of every row; returns the longest step that keeps all positive.
@@ -472,14 +618,14 @@ fn final_step(level: &Level, direction: &[f64], centre: f64, second: bool, rows:
             let mut numbers = Numbers::of(&mut rows[row * FIELDS * k..(row + 1) * FIELDS * k]);
             let missing = cap - numbers.q.iter().sum::<f64>();
             let df = &sums.scores[row * k..(row + 1) * k];
-            let right = |own: &Numbers, class: usize| {
-                let bend = if second { own.dq[class] * own.ds[class] } else { 0.0 };
-                centre - own.q[class] * own.s[class] - bend
-            };
-            numbers.solve(df, right, missing, &mut sums.change);
-            sums.longest = numbers.room(sums.longest);
+            for class in 0..k {
+                let bend = if second { numbers.dq[class] * numbers.ds[class] } else { 0.0 };
+                numbers.e[class] = centre - numbers.q[class] * numbers.s[class] - bend;
+            }
+            numbers.solve(df, missing);
+            sums.longest = numbers.room(numbers.dq, numbers.ds, sums.longest);
         }
     };
-    let new = || StepSums::new(0, k);
+    let new = || StepSums::new(0);
     level.sweep(FIELDS * k, rows, new, visit, |total, part| total.longest = total.longest.min(part.longest)).longest
 }

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 /// Most pieces of a sweep: each holds a Gram matrix for every pair of classes.
 const PIECES: usize = 16;
 /// Rows of a tile of a Gram matrix.
-const TILE: usize = 16;
+const TILE: usize = 32;
 
 /// What the loss of a term is taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,7 +93,8 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
         isa: Isa::detect(),
     };
     let context = Context::new(&level, options, control);
-    Work { problem, terms: &terms, level: &level, largest, options, context: &context }.solve()
+    let shrink = level.ridge / ((unit / largest) * unit);
+    Work { problem, terms: &terms, level: &level, largest, shrink, options, context: &context }.solve()
 }
 
 fn check(problem: &ManyClass) -> Result<()> {
@@ -165,6 +166,9 @@ struct Work<'a> {
     level: &'a Level<'a>,
     /// The largest cap.
     largest: f64,
+    /// The rho solved with over the true one: not 1 where that is beyond the range of numbers. Where it is less than 1, w is
+    /// that much smaller.
+    shrink: f64,
     options: &'a Options,
     context: &'a Context<'a>,
 }
@@ -179,10 +183,39 @@ impl Work<'_> {
     fn solve(&self) -> Result<Solution> {
         let start = self.start()?;
         let cost = self.level.side == Side::Cost;
+        if cost && let Some(solution) = self.free_class() {
+            return Ok(solution);
+        }
         match self.problem.loss.truncation() {
             None if !cost => self.plain(start),
             truncation => self.truncated(start, truncation.map_or(f64::INFINITY, |s| 1.0 - s)),
         }
+    }
+
+    /// The answer when some class never costs anything and b is free: always decide for it.
+    fn free_class(&self) -> Option<Solution> {
+        let (problem, k) = (self.problem, self.level.classes);
+        let mut costs = vec![!problem.intercept; k];
+        self.level.codes.iter().for_each(|code| costs[*code as usize] = true);
+        let free = costs.iter().position(|costs| !costs)?;
+        let mut intercepts = vec![0.0; k];
+        intercepts[free] = band::FAR;
+        centre(&mut intercepts, 1);
+        let decision: Vec<f64> = (0..problem.rows()).flat_map(|_| intercepts.iter().copied()).collect();
+        Some(Solution {
+            expansion: vec![0.0; decision.len()],
+            weights: Some(vec![0.0; k * problem.x.cols()]),
+            intercepts,
+            truncated: problem.flat_rows(&decision),
+            majorant: Some(problem.majorant(&decision, None)),
+            decision,
+            objective: 0.0,
+            gap: 0.0,
+            trace: vec![0.0],
+            iterations: 0,
+            status: Status::Converged,
+            solver: NAME,
+        })
     }
 
     /// theta of the caller's start, if any.
@@ -313,17 +346,20 @@ impl Work<'_> {
     ) -> Solution {
         let (problem, level) = (self.problem, self.level);
         let (k, d) = (problem.classes, problem.x.cols());
-        let gap = found.relative_gap();
+        let mut gap = found.relative_gap();
         let bound = solved.bound.unwrap_or_else(|| Majorant { kept: self.flags(&solved.kept), base: Vec::new() });
-        let expansion = self.expansion(&found, &bound);
+        let mut expansion = self.expansion(&found, &bound);
         let mut weights = Vec::with_capacity(k * d);
         let mut intercepts = Vec::with_capacity(k);
         for row in found.theta.chunks_exact(d + 1) {
-            weights.extend(row[..d].iter().map(|w| w * level.unit));
+            weights.extend(row[..d].iter().map(|w| w * self.shrink.min(1.0) * level.unit));
             intercepts.push(row[d]);
         }
         centre(&mut weights, d);
         centre(&mut intercepts, 1);
+        if self.shrink != 1.0 {
+            gap = self.recertify(&mut expansion, &weights, &intercepts, &bound);
+        }
         let candidate = ManyCandidate { expansion: &expansion, weights: Some(&weights), intercepts: &intercepts };
         let decision = problem.decision(&candidate);
         let objective = problem.penalty(&candidate, &decision) + problem.total_loss(&decision);
@@ -357,6 +393,21 @@ impl Work<'_> {
             status,
             solver: NAME,
         }
+    }
+
+    /// The gap of a solution found with another rho than the true one, as the problem sees it. Multipliers of a separable
+    /// problem are proportional to rho, those of others are not: the better of the two is kept.
+    fn recertify(&self, expansion: &mut Vec<f64>, weights: &[f64], intercepts: &[f64], bound: &Majorant) -> f64 {
+        let gap = |expansion: &[f64]| {
+            let candidate = ManyCandidate { expansion, weights: Some(weights), intercepts };
+            self.problem.certify(&candidate, bound).relative_gap()
+        };
+        let scaled: Vec<f64> = expansion.iter().map(|v| v / self.shrink.max(1.0)).collect();
+        let (own, other) = (gap(expansion), gap(&scaled));
+        if other < own {
+            *expansion = scaled;
+        }
+        own.min(other).min(f64::MAX)
     }
 
     /// The flags of a bound: per row, or rows x classes with terms that have no weight kept.

@@ -9,9 +9,10 @@
 //! which is max a where the largest leads by delta. Its Hessian, (I_S - 11'/|S|) / delta on the support S of t, is the Laplacian
 //! of the complete graph on S. With L(u) = max_l (f_l + u o_l) the truncated loss min([z]_+, tau) is L(1) - L(1 - tau), and both are
 //! smoothed alike. One fused pass gives scores, value, gradient and the Gram matrices of the rows inside the two
-//! windows; the Hessian is rho I + H_near - eta H_far with the largest eta that keeps it definite. Levenberg's damping, in the
-//! metric of the columns' second moments, guards directions that no window row supports. Every step lowers the
-//! smoothed value.
+//! windows; the Hessian is rho I + H_near - eta H_far with the largest eta that keeps it definite. Directions that no window row
+//! supports (rare columns) are guarded by a share lambda of H_tail, in which a row that leads by r > delta has the weight c / (2 r): the
+//! curvature of the parabola that bounds its kink from above, with which (lambda = 1) no step goes beyond the kinks it should
+//! not pass. Every step lowers the smoothed value.
 
 use super::level::{Block, Level, PairGrams, Side, add};
 use crate::control::Control;
@@ -21,7 +22,11 @@ use rayon::prelude::*;
 
 const SHARES: [f64; 5] = [1.0, 0.9, 0.75, 0.5, 0.25];
 const PROBES: usize = 4;
-const LEAST_DAMPING: f64 = 1e-6;
+/// Shares of H_tail: where Newton's method begins, and their range. Beyond 1 steps are shorter than the bound asks for.
+const FIRST_DAMPING: f64 = 0.1;
+const DAMPING_RANGE: (f64, f64) = (1e-3, 30.0);
+/// Share of H_tail in the leverage.
+const LEVERAGE_SHARE: f64 = 0.1;
 
 /// Shape of the smoothed loss.
 #[derive(Debug, Clone, Copy)]
@@ -40,21 +45,15 @@ impl Smoothing {
 
 /// psi and its weights t; `support` lists the classes of positive weight.
 #[inline]
-fn soft_max(a: &[f64], width: f64, weights: &mut [f64], support: &mut Vec<usize>) -> f64 {
-    let (mut top, mut second, mut best) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
-    for (class, &a) in a.iter().enumerate() {
-        if a > top {
-            (second, top, best) = (top, a, class);
-        } else if a > second {
-            second = a;
-        }
-    }
+fn soft_max(a: &[f64], width: f64, weights: &mut [f64], support: &mut Vec<usize>) -> (f64, Lead) {
+    let (best, next) = two_largest(a);
+    let (top, second) = (a[best], a[next]);
     weights.fill(0.0);
     support.clear();
     if !(top - second < width) {
         weights[best] = 1.0;
         support.push(best);
-        return top;
+        return (top, Some((best, next, top - second)));
     }
     // only classes within delta of the top can have weight
     support.extend((0..a.len()).filter(|&class| a[class] > top - width));
@@ -76,8 +75,11 @@ fn soft_max(a: &[f64], width: f64, weights: &mut [f64], support: &mut Vec<usize>
         mean += weight * (a[class] - top);
         squares += weight * weight;
     }
-    top + mean + 0.5 * width * (1.0 - squares)
+    (top + mean + 0.5 * width * (1.0 - squares), None)
 }
+
+/// The two largest and the lead of the first, where that is at least delta.
+type Lead = Option<(usize, usize, f64)>;
 
 /// Scratch for one row.
 struct Scratch {
@@ -86,12 +88,24 @@ struct Scratch {
     far: Vec<f64>,
     near_support: Vec<usize>,
     far_support: Vec<usize>,
+    /// Of the row's kept maximum.
+    lead: Lead,
+    /// The largest and the row's own class, if that is neither first nor second nor within delta.
+    behind: Lead,
 }
 
 impl Scratch {
     fn new(k: usize) -> Scratch {
         let zeros = || vec![0.0; k];
-        Scratch { a: zeros(), near: zeros(), far: zeros(), near_support: Vec::new(), far_support: Vec::new() }
+        Scratch {
+            a: zeros(),
+            near: zeros(),
+            far: zeros(),
+            near_support: Vec::new(),
+            far_support: Vec::new(),
+            lead: None,
+            behind: None,
+        }
     }
 
     /// The smoothed loss of a row at f; `near` becomes its gradient.
@@ -100,7 +114,12 @@ impl Scratch {
         let own = code as usize;
         self.a.copy_from_slice(f);
         level.augment(code, &mut self.a);
-        let mut value = soft_max(&self.a, smoothing.width, &mut self.near, &mut self.near_support);
+        let (mut value, lead) = soft_max(&self.a, smoothing.width, &mut self.near, &mut self.near_support);
+        self.lead = lead;
+        let (first, second) = (self.near_support[0], self.lead.map_or(own, |(_, second, _)| second));
+        let distance = self.a[first] - self.a[own];
+        let third = own != first && own != second && distance > smoothing.width;
+        self.behind = third.then_some((first, own, distance));
         if smoothing.is_convex() {
             if level.side == Side::Margin {
                 value -= f[own];
@@ -116,8 +135,12 @@ impl Scratch {
             }
             Side::Cost => self.a[own] = f[own] + offset,
         }
-        value -= soft_max(&self.a, smoothing.width, &mut self.far, &mut self.far_support);
+        value -= soft_max(&self.a, smoothing.width, &mut self.far, &mut self.far_support).0;
         self.near.iter_mut().zip(&self.far).for_each(|(near, far)| *near -= far);
+        // a truncated row has no kink to keep away from
+        if level.slack(code, f) > smoothing.ceiling {
+            (self.lead, self.behind) = (None, None);
+        }
         value
     }
 }
@@ -136,11 +159,13 @@ pub(super) struct Evaluation {
     gradient: Vec<f64>,
     near: PairGrams,
     far: PairGrams,
+    tail: PairGrams,
 }
 
 struct Sums {
     near: PairGrams,
     far: PairGrams,
+    tail: PairGrams,
     gradient: Vec<f64>,
     value: f64,
     scratch: Scratch,
@@ -157,6 +182,7 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, f: &m
     let new = || Sums {
         near: PairGrams::new(level),
         far: PairGrams::new(level),
+        tail: PairGrams::new(level),
         gradient: vec![0.0; level.size()],
         value: 0.0,
         scratch: Scratch::new(k),
@@ -178,6 +204,11 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, f: &m
             let x = &block.x[row * d..(row + 1) * d];
             if sums.scratch.near_support.len() > 1 {
                 push(&mut sums.near, &sums.scratch.near_support, x, cap * inverse);
+            } else if let Some((a, b, lead)) = sums.scratch.lead {
+                sums.tail.push(a.min(b), a.max(b), x, 0.5 * cap / lead);
+            }
+            if let Some((top, own, lead)) = sums.scratch.behind {
+                sums.tail.push(top.min(own), top.max(own), x, 0.5 * cap / lead);
             }
             if !convex && sums.scratch.far_support.len() > 1 {
                 push(&mut sums.far, &sums.scratch.far_support, x, cap * inverse);
@@ -188,27 +219,38 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, f: &m
     let mut sums = level.sweep(k, f, new, visit, |total, part| {
         total.near.merge(part.near);
         total.far.merge(part.far);
+        total.tail.merge(part.tail);
         add(&mut total.gradient, &part.gradient);
         total.value += part.value;
     });
     sums.near.flush();
     sums.far.flush();
+    sums.tail.flush();
     level.normalise(&mut sums.gradient);
     add(&mut sums.gradient, &level.affine_gradient(theta));
     if !level.intercept {
         sums.gradient.chunks_exact_mut(d + 1).for_each(|row| row[d] = 0.0);
     }
     let value = level.affine_part(theta) + sums.value;
-    Evaluation { value, gradient: sums.gradient, near: sums.near, far: sums.far }
+    Evaluation { value, gradient: sums.gradient, near: sums.near, far: sums.far, tail: sums.tail }
 }
 
 impl Evaluation {
+    /// rho I + H_near + share H_tail
+    fn damped(&self, level: &Level, share: f64) -> Vec<f64> {
+        let mut matrix = vec![0.0; level.size() * level.size()];
+        self.near.assemble(level.order(), 1.0, &mut matrix);
+        self.tail.assemble(level.order(), share, &mut matrix);
+        level.add_ridge(&mut matrix);
+        matrix
+    }
+
     /// How far each row could move the difference of its two largest scores by its own weight: c (e_a - e_b)'H^-1 (e_a - e_b)
-    /// x (x, 1), estimated by random vectors of covariance H^-1, H = rho I + H_near. Large where no row of the window supports
+    /// x (x, 1), estimated by random vectors of covariance H^-1, H = rho I + H_near + a share of H_tail. Large where no row of the window supports
     /// a row's columns.
     pub fn leverage(&self, level: &Level, f: &[f64]) -> Vec<f32> {
         let k = level.classes;
-        let Some(factor) = level.factor(&level.hessian(&self.near)) else { return vec![0.0; level.rows()] };
+        let Some(factor) = level.factor(&self.damped(level, LEVERAGE_SHARE)) else { return vec![0.0; level.rows()] };
         let mut random = 0x2545_F491_4F6C_DD1Du64;
         let mut sign = || {
             random ^= random << 13;
@@ -288,14 +330,14 @@ pub(super) fn newton(
     let mut current = evaluate(level, theta, smoothing, f);
     let first = theta.clone();
     let mut next_f = vec![0.0; f.len()];
-    let mut damping = LEAST_DAMPING;
+    let mut damping = FIRST_DAMPING;
     let mut steps = 0;
     while steps < stop.most {
         control.check()?;
         if control.out_of_time() {
             break;
         }
-        let Some(direction) = direction(level, metric, &current, damping) else { break };
+        let Some(direction) = direction(level, &current, damping) else { break };
         let slope = dot(&current.gradient, &direction);
         if !(slope < -1e-15 * current.value.abs()) {
             break;
@@ -314,14 +356,21 @@ pub(super) fn newton(
             next = evaluate(level, &next_theta, smoothing, &mut next_f);
             distance *= length;
             if !(next.value < current.value) {
-                damping = (1e3 * damping).max(1e-3);
-                if damping > 1e3 {
+                if damping == DAMPING_RANGE.1 {
                     break;
                 }
+                damping = (10.0 * damping).min(DAMPING_RANGE.1);
                 continue;
             }
         }
-        damping = if length < 0.5 { (10.0 * damping).clamp(1e-3, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
+        damping *= if length < 0.1 {
+            10.0
+        } else if length < 0.7 {
+            3.0
+        } else {
+            0.3
+        };
+        damping = damping.clamp(DAMPING_RANGE.0, DAMPING_RANGE.1);
         *theta = next_theta;
         std::mem::swap(f, &mut next_f);
         let gained = current.value - next.value;
@@ -349,12 +398,9 @@ fn movement(f: &[f64], next: &[f64], k: usize) -> f64 {
 }
 
 /// Newton's direction for the largest share of H_far that keeps the Hessian definite.
-fn direction(level: &Level, metric: &[f64], at: &Evaluation, damping: f64) -> Option<Vec<f64>> {
+fn direction(level: &Level, at: &Evaluation, damping: f64) -> Option<Vec<f64>> {
     let (p, size) = (level.order(), level.size());
-    let mut near = level.hessian(&at.near);
-    for row in 0..size {
-        near[row * size + row] += damping * metric[row % p];
-    }
+    let near = at.damped(level, damping);
     let negative: Vec<f64> = at.gradient.iter().map(|g| -g).collect();
     if !at.far.is_empty() {
         let mut far = vec![0.0; size * size];
