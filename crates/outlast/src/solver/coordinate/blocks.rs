@@ -91,8 +91,7 @@ impl<'a> Blocks<'a> {
     pub(super) fn start(&mut self, expansion: &[f64], centre: &[f64]) {
         let k = self.classes;
         let mut is_present = vec![self.stiffness == 0.0; k];
-        for (row, &cap) in self.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0) {
-            let _ = cap;
+        for row in (0..self.caps.len()).filter(|&row| self.caps[row] > 0.0) {
             is_present[self.codes[row] as usize] = true;
         }
         self.present = (0..k).filter(|&class| is_present[class]).collect();

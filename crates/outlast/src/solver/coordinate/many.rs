@@ -20,6 +20,8 @@ use crate::problem::{KernelFunction, Majorant, ManyClass, Norm, Terms};
 
 /// Rows times the square of the smaller side times the square of the classes up to which an interior point may help.
 const MOST_WORK: f64 = 2e10;
+/// Passes before the first look at the duality gap.
+const FIRST_LOOK: usize = 8;
 /// Columns of its normal matrix.
 const MOST_ORDER: usize = 3000;
 
@@ -287,7 +289,7 @@ impl Convex<ManyClass<'_>> for ManyCoordinate<'_> {
         self.point = self.certify(bound);
         self.accuracy = (16.0 * self.accuracy).min(0.1);
         let (mut passes, mut looks, mut last_move) = (0, 0, f64::INFINITY);
-        let mut jumped = false;
+        let (mut jumped, mut unmoved) = (false, 0);
         let (mut least_gap, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
         let limit = self.options.max_iterations;
         let status = loop {
@@ -313,9 +315,10 @@ impl Convex<ManyClass<'_>> for ManyCoordinate<'_> {
                     continue;
                 }
             }
-            let most = PASSES_PER_LOOK.min(limit - passes);
+            let most = (passes / 2).clamp(FIRST_LOOK, PASSES_PER_LOOK).min(limit - passes);
             let taken = self.descend(self.accuracy, most, control)?;
             passes += taken;
+            unmoved += taken;
             let point = self.certify(bound);
             control.report(Progress { stage: NAME, step: passes, objective: f64::NAN, gap: point.gap });
             let rises = point.value > highest + RISE * highest.abs() || highest == f64::NEG_INFINITY;
@@ -325,9 +328,13 @@ impl Convex<ManyClass<'_>> for ManyCoordinate<'_> {
             if point.gap < self.point.gap {
                 self.point = point;
             }
-            let moved = self.move_centre(&mut last_move);
-            if taken < PASSES_PER_LOOK {
-                self.accuracy = (0.1 * moved).clamp(0.1 * self.accuracy, 0.5 * self.accuracy).max(1e-15);
+            // b0 moves when its inner problem is solved, or has had its share of passes
+            if taken < most || unmoved >= PASSES_PER_LOOK {
+                unmoved = 0;
+                let moved = self.move_centre(&mut last_move);
+                if taken < most {
+                    self.accuracy = (0.1 * moved).clamp(0.1 * self.accuracy, 0.5 * self.accuracy).max(1e-15);
+                }
             }
         };
         Ok(Step { gap: self.point.gap, iterations: passes, status })
@@ -357,6 +364,45 @@ impl Convex<ManyClass<'_>> for ManyCoordinate<'_> {
             expansion: self.point.expansion.iter().map(|&v| self.data.leave(v)).collect(),
             weights: Some((0..k * d).map(weight).collect()),
             intercepts: self.point.intercepts.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dual::Random;
+    use super::*;
+    use crate::data::Dense;
+    use crate::problem::Loss;
+
+    #[test]
+    fn shrinking_changes_nothing() {
+        let mut random = Random(3);
+        let (n, d, k) = (150, 10, 4);
+        let codes: Vec<u32> = (0..n).map(|row| (row % k) as u32).collect();
+        let shift = |at: usize| 0.4 * f64::from(u8::from(at % d == codes[at / d] as usize));
+        let values: Vec<f64> = (0..n * d).map(|at| random.uniform() - 0.5 + shift(at)).collect();
+        let x = Dense::new(n, d, values).unwrap();
+        for (c, loss) in [(0.1, Loss::hinge()), (1.0, Loss::hinge()), (1.0, Loss::hinge().truncated_at(-0.5).unwrap())]
+        {
+            let caps = vec![c; n];
+            let problem = ManyClass {
+                x: &x,
+                codes: &codes,
+                classes: k,
+                caps: &caps,
+                terms: Terms::Own,
+                loss,
+                norm: Norm::Squared,
+                kernel: &KernelFunction::Linear,
+                intercept: true,
+            };
+            let options = Options { tolerance: 1e-8, ..Options::default() };
+            let on = solve_many_with(&problem, &options, &Control::default(), true).unwrap();
+            let off = solve_many_with(&problem, &options, &Control::default(), false).unwrap();
+            assert!(on.status.is_converged() && off.status.is_converged(), "{} {}", on.gap, off.gap);
+            assert!(on.objective > 0.0 && on.expansion.iter().any(|v| *v != 0.0));
+            assert!((on.objective - off.objective).abs() <= 1e-6 * on.objective, "C = {c}");
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     if problem.loss.base().is_smooth() && problem.terms != Terms::Own {
         return Err(Error::parameter("loss", problem.loss.base().name(), "hinge with a utility or cost matrix"));
     }
-    let space = Space::new(problem, options.cache_bytes)?;
+    let space = Space::new(problem, options.cache_bytes, options.tolerance)?;
     let caps: Vec<f64> = problem.caps.iter().map(|&cap| space.data().enter(cap)).collect();
     let scaled = ManyClass { caps: &caps, ..*problem };
     let (n, k) = (problem.rows(), problem.classes);

@@ -2,8 +2,9 @@
 //!
 //! A linear f over no more columns than rows is theta'x. Otherwise K = L L' by Cholesky's method with the largest remaining
 //! diagonal entry as pivot, L of n x r, and f = L theta on the rows: the rank r, not n, drives the cost. It stops when what is
-//! left of the trace falls below a share [`LEFT`] of it, or at the most columns that memory allows; certificates use K itself,
-//! so whatever is left out shows in the gap. Cost: n r kernel values and O(n r^2).
+//! left of the trace is too small to show: what is left out, E, moves a decision value by at most sum |V| times the largest
+//! entry of E, and that is kept far below the tolerance. Or it stops at the most columns that memory allows. Certificates use K
+//! itself, so whatever is left out shows in the gap. Cost: n r kernel values and O(n r^2).
 
 use super::super::scaled::Scaled;
 use crate::data::Design;
@@ -11,8 +12,10 @@ use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, ManyClass};
 use rayon::prelude::*;
 
-/// Share of the trace of K that may be left out.
-const LEFT: f64 = 1e-14;
+/// Change of a decision value that may be left out, in tolerances.
+const LEFT: f64 = 0.01;
+/// Least and most share of the trace of K that may be left out.
+const SHARES: (f64, f64) = (1e-14, 1e-8);
 /// Memory that is used whatever the caller allows.
 const LEAST_BYTES: usize = 256 << 20;
 /// Copies of the normal matrix that exist at one time.
@@ -32,7 +35,7 @@ pub(super) struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    pub(super) fn new(problem: &ManyClass<'a>, cache_bytes: usize) -> Result<Space<'a>> {
+    pub(super) fn new(problem: &ManyClass<'a>, cache_bytes: usize, tolerance: f64) -> Result<Space<'a>> {
         let (n, d) = (problem.rows(), problem.x.cols());
         let linear = matches!(problem.kernel, KernelFunction::Linear);
         let data = if linear { Scaled::new(problem.x, problem.caps) } else { Scaled::new(problem.x, &[]) };
@@ -58,7 +61,8 @@ impl<'a> Space<'a> {
         if explicit {
             space.copy_rows()
         } else {
-            space.factor(most)
+            let reach: f64 = problem.caps.iter().map(|&cap| space.data.enter(cap)).sum();
+            space.factor(most, LEFT * tolerance / reach)
         }
         Ok(space)
     }
@@ -91,18 +95,19 @@ impl<'a> Space<'a> {
         });
     }
 
-    /// Cholesky's method with pivots.
-    fn factor(&mut self, most: usize) {
+    /// Cholesky's method with pivots, until the mean of what is left of the diagonal is below `error`.
+    fn factor(&mut self, most: usize, error: f64) {
         let n = self.data.rows();
         let mut left = self.diagonal();
         let trace: f64 = left.iter().sum();
+        let share = (error * n as f64 / trace).max(SHARES.0).min(SHARES.1);
         let largest = left.iter().fold(0.0f64, |a, &b| a.max(b));
         let mut factor: Vec<Vec<f64>> = Vec::new();
         while factor.len() < n.min(most.saturating_sub(1)) {
             let pivot = (0..n).fold(0, |at, row| if left[row] > left[at] { row } else { at });
             let rest: f64 = left.iter().map(|left| left.max(0.0)).sum();
             // entries below the rounding of the largest are no pivots
-            if !(rest > LEFT * trace) || !(left[pivot] > 8.0 * f64::EPSILON * largest) {
+            if !(rest > share * trace) || !(left[pivot] > 8.0 * f64::EPSILON * largest) {
                 break;
             }
             let mut column = self.column(pivot);
