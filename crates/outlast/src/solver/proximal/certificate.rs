@@ -7,9 +7,10 @@
 //! |x_c'V_j - mu| <= rate_cj, all j       several, for some mu per column c: x_c'V_j - x_c'V_l <= rate_cj + rate_cl, all pairs
 //! ```
 //!
-//! Bounds of 0 (the intercept's, and those of columns that cost nothing) are equations. They are met first: V + M t, M the room
-//! the rows have, with t from the normal equations of the equations, a few times over. Then V is scaled by the largest
-//! factor <= 1 that meets the other bounds; V = 0 being feasible for every row, so is what lies between.
+//! Bounds of 0 (the intercept's, and those of columns that cost nothing) are equations; so are, at the optimum, the bounds of
+//! coefficients that are not 0. They are met first: V + M t, M the room the rows have, with t from the normal equations of
+//! the equations, a few times over; all of them if the rows have room for that, else those that must hold. Then V is
+//! scaled by the largest factor <= 1 that meets the other bounds; V = 0 being feasible for every row, so is what lies between.
 
 use super::engine::Engine;
 use super::gram::Gram;
@@ -18,7 +19,14 @@ use crate::linalg::Factor;
 
 /// Largest error of an equation, relative to the sum of the sizes of its terms.
 const BALANCED: f64 = 1e-14;
-const REFINEMENTS: usize = 4;
+/// What a bound may fail by, likewise: the rounding of the sum that is compared with it.
+const ROUNDING: f64 = 1e-15;
+const REFINEMENTS: usize = 5;
+/// Most equations beyond those that must hold.
+const MOST_EQUATIONS: usize = 1500;
+
+/// Accuracies below which the coefficients that are not 0 are taken to be those of the optimum.
+const LATE: f64 = 1e-3;
 
 /// The best point and the best bound seen for one convex problem.
 #[derive(Debug, Clone)]
@@ -56,9 +64,10 @@ impl Best {
     }
 }
 
-/// The largest factor by which x'V of a column exceeds a bound that is not 0; `of` gives (x'V_j, rate_j).
-pub(super) fn worst_ratio(functions: usize, of: impl Fn(usize) -> (f64, f64)) -> f64 {
-    let ratio = |excess: f64, rate: f64| if rate > 0.0 && rate < f64::INFINITY { excess / rate } else { 0.0 };
+/// The largest factor by which x'V of a column exceeds a bound that is not 0; `of` gives (x'V_j, rate_j), `slack` is the
+/// rounding of x'V.
+pub(super) fn worst_ratio(functions: usize, slack: f64, of: impl Fn(usize) -> (f64, f64)) -> f64 {
+    let ratio = |size: f64, rate: f64| if rate > 0.0 && rate < f64::INFINITY { (size - slack) / rate } else { 0.0 };
     if functions == 1 {
         let (v, rate) = of(0);
         return ratio(v.abs(), rate);
@@ -82,25 +91,48 @@ impl<R: Rows> Engine<'_, R> {
     /// bound fails by more than the accuracy, worst first, no more than the working set should grow by.
     pub(super) fn certify(&mut self, local: &super::rows::Local, primal: f64, accuracy: f64) -> Vec<usize> {
         self.note_primal(primal);
-        let m = self.functions();
-        let balanced = self.balance(&local.v);
-        let v = balanced.as_ref().unwrap_or(&local.v);
-        let pulled = self.columns.pull(v, m);
-        let ratios: Vec<f64> = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column)).collect();
-        let worst = ratios.iter().fold(1.0f64, |worst, &ratio| worst.max(ratio));
-        if let Some(mut v) = balanced {
-            v.iter_mut().for_each(|v| *v /= worst);
-            let dual = self.rows.dual(&v);
-            if dual > self.best.dual {
-                self.best.dual = dual;
-                self.best.v = v;
-            }
+        let mut tight = None;
+        let settled = self.weights.iter().filter(|w| **w != 0.0).count();
+        if settled > 0 && settled <= MOST_EQUATIONS && accuracy < LATE {
+            tight = self.balance(&local.v, &self.equations(true));
+        }
+        let mut ratios = Vec::new();
+        if let Some(v) = tight {
+            ratios = self.bound_with(v);
+        }
+        // the other V may serve better, and its bounds tell which columns are missing
+        if ratios.iter().any(|ratio| *ratio > 1.0 + accuracy) || ratios.is_empty() {
+            ratios = match self.balance(&local.v, &self.equations(false)) {
+                Some(v) => self.bound_with(v),
+                None => self.ratios(&local.v),
+            };
         }
         let outside = |column: &usize| ratios[*column] > 1.0 + accuracy && !self.columns.contains(*column);
         let mut violators: Vec<usize> = (0..ratios.len()).filter(outside).collect();
         violators.sort_by(|&a, &b| ratios[b].total_cmp(&ratios[a]));
         violators.truncate(self.columns.len().max(10));
         violators
+    }
+
+    /// Scales a balanced V to meet its bounds and takes it to `best` if it is better. Returns by what factors the bounds of
+    /// all columns were exceeded.
+    fn bound_with(&mut self, mut v: Vec<f64>) -> Vec<f64> {
+        let ratios = self.ratios(&v);
+        let worst = ratios.iter().fold(1.0f64, |worst, &ratio| worst.max(ratio));
+        v.iter_mut().for_each(|v| *v /= worst);
+        let dual = self.rows.dual(&v);
+        if dual > self.best.dual {
+            self.best.dual = dual;
+            self.best.v = v;
+        }
+        ratios
+    }
+
+    /// By what factor the bound of each column is exceeded.
+    fn ratios(&self, v: &[f64]) -> Vec<f64> {
+        let pulled = self.columns.pull(v, self.functions());
+        let slack = rounding_of(v);
+        (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column, slack)).collect()
     }
 
     /// Takes the current point to `best` if it is better.
@@ -127,29 +159,28 @@ impl<R: Rows> Engine<'_, R> {
     }
 
     /// V moved so that the equations hold. `None` if the rows have no room for that.
-    fn balance(&self, v: &[f64]) -> Option<Vec<f64>> {
+    fn balance(&self, v: &[f64], equations: &[Equation]) -> Option<Vec<f64>> {
         let (m, n) = (self.functions(), self.columns.rows());
-        let equations = self.equations();
         let mut v = v.to_vec();
         if equations.is_empty() {
             return Some(v);
         }
         let mut factor = None;
-        for round in 0..=REFINEMENTS {
+        let mut last = f64::INFINITY;
+        for _ in 0..=REFINEMENTS {
             let pulled = self.columns.dots(&v, m);
             let residual: Vec<f64> = equations.iter().map(|equation| equation.of(m, &pulled)).collect();
-            let sizes = self.columns_sizes(&v);
-            let holds =
-                residual.iter().zip(&equations).all(|(r, equation)| r.abs() <= BALANCED * equation.size(m, &sizes));
-            if holds {
-                return self.rows.is_feasible(&v).then_some(v);
+            let largest = residual.iter().fold(0.0f64, |largest, r| largest.max(r.abs()));
+            let total: f64 = v.iter().map(|v| v.abs()).sum();
+            let feasible = self.rows.is_feasible(&v);
+            if feasible && largest <= BALANCED * total && (largest <= 0.1 * ROUNDING * total || !(largest < 0.5 * last))
+            {
+                return Some(v);
             }
-            if round == REFINEMENTS {
-                break;
-            }
+            last = largest;
             let blocks = self.rows.room(&v);
             if factor.is_none() {
-                factor = Some(self.normal_equations(&equations, &blocks)?);
+                factor = Some(self.normal_equations(equations, &blocks)?);
             }
             let multipliers = factor.as_ref()?.solve(&residual);
             // t as a function on the rows, then V -= M t
@@ -177,28 +208,33 @@ impl<R: Rows> Engine<'_, R> {
                 break;
             }
         }
-        None
-    }
-
-    /// sum_i |x_is V_ij| for each entry of the working set that may belong to an equation, slot-major.
-    fn columns_sizes(&self, v: &[f64]) -> Vec<f64> {
+        let pulled = self.columns.dots(&v, m);
         let total: f64 = v.iter().map(|v| v.abs()).sum();
-        // columns have a mean square near 1; a sum of sizes is all the rounding can be compared with
-        vec![total; self.columns.len() * self.functions()]
+        let holds = equations.iter().all(|equation| equation.of(m, &pulled).abs() <= BALANCED * total);
+        (holds && self.rows.is_feasible(&v)).then_some(v)
     }
 
-    /// The bounds that are 0.
-    fn equations(&self) -> Vec<Equation> {
+    /// The bounds that are 0, and if `tight` those of coefficients that are not 0 as well.
+    fn equations(&self, tight: bool) -> Vec<Equation> {
         let m = self.functions();
         let mut equations = Vec::new();
         for (slot, &column) in self.columns.members().iter().enumerate() {
-            let zeros: Vec<usize> = (0..m).filter(|&function| self.rate(column, function) == 0.0).collect();
-            match (m, zeros.split_first()) {
-                (1, Some(_)) => equations.push(Equation { slot, function: 0, against: None }),
-                (_, Some((&first, rest))) => {
-                    let new = |&function: &usize| Equation { slot, function, against: Some(first) };
-                    equations.extend(rest.iter().map(new));
-                }
+            let weight = |function: usize| self.weights[slot * m + function];
+            let tied = |&function: &usize| self.rate(column, function) == 0.0 || tight && weight(function) != 0.0;
+            // x'V less mu, where the coefficient is not 0
+            let goal = |function: usize| {
+                let rate = self.rate(column, function);
+                if rate == 0.0 { 0.0 } else { rate * weight(function).signum() }
+            };
+            let tied: Vec<usize> = (0..m).filter(tied).collect();
+            match (m, tied.split_first()) {
+                (1, Some(_)) => equations.push(Equation { slot, function: 0, against: None, goal: goal(0) }),
+                (_, Some((&first, rest))) => equations.extend(rest.iter().map(|&function| Equation {
+                    slot,
+                    function,
+                    against: Some(first),
+                    goal: goal(function) - goal(first),
+                })),
                 _ => {}
             }
         }
@@ -226,22 +262,24 @@ impl<R: Rows> Engine<'_, R> {
     }
 }
 
-/// x_s'V_j = x_s'V_l, or x_s'V_j = 0.
+/// The rounding of x'V for columns of mean square near 1.
+pub(super) fn rounding_of(v: &[f64]) -> f64 {
+    ROUNDING * v.iter().map(|v| v.abs()).sum::<f64>()
+}
+
+/// x_s'V_j - x_s'V_l = goal, or x_s'V_j = goal.
 struct Equation {
     slot: usize,
     function: usize,
     against: Option<usize>,
+    goal: f64,
 }
 
 impl Equation {
+    /// How far it is from holding.
     fn of(&self, functions: usize, pulled: &[f64]) -> f64 {
         let against = self.against.map_or(0.0, |against| pulled[self.slot * functions + against]);
-        pulled[self.slot * functions + self.function] - against
-    }
-
-    fn size(&self, functions: usize, sizes: &[f64]) -> f64 {
-        let against = self.against.map_or(0.0, |against| sizes[self.slot * functions + against]);
-        sizes[self.slot * functions + self.function] + against
+        pulled[self.slot * functions + self.function] - against - self.goal
     }
 
     fn spread(&self, functions: usize, multiplier: f64, coefficients: &mut [f64]) {

@@ -228,14 +228,14 @@ impl<'a, R: Rows> Engine<'a, R> {
         }
         let local = self.rows.look(&self.decision, &self.multipliers, 0.5 * cap);
         let pulled = self.columns.pull(&local.v, self.functions());
-        let ratio = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column)).fold(1.0, f64::max);
+        let ratio = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column, 0.0)).fold(1.0, f64::max);
         0.5 * cap * (30.0 / ratio.sqrt()).min(1.0)
     }
 
     /// How far beyond its bound a column's x'V lies, as a factor; `pulled` is function-major.
-    pub(super) fn ratio_of(&self, pulled: &[f64], column: usize) -> f64 {
+    pub(super) fn ratio_of(&self, pulled: &[f64], column: usize, slack: f64) -> f64 {
         let (m, d) = (self.functions(), self.columns.cols());
-        worst_ratio(m, |function| (pulled[function * d + column], self.rate(column, function)))
+        worst_ratio(m, slack, |function| (pulled[function * d + column], self.rate(column, function)))
     }
 
     /// Newton steps until the smoothed problem is solved to an accuracy relative to the objective; then the
@@ -293,7 +293,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 slack += self.rate(column, function) * weights[function].abs() - v[function] * weights[function];
             }
             sum += f64::abs(slack);
-            worst = worst.max(worst_ratio(m, |function| (v[function], self.rate(column, function))));
+            worst = worst.max(worst_ratio(m, 0.0, |function| (v[function], self.rate(column, function))));
             if column == self.columns.cols() || self.is_free(column) {
                 let zeros =
                     || (0..m).filter(|&function| self.rate(column, function) == 0.0).map(|function| v[function]);

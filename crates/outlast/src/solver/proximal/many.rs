@@ -148,7 +148,8 @@ fn project(cap: f64, sigma: f64, out: &mut Row) {
     loop {
         let above = out.q.iter().filter(|q| **q > level);
         let (count, sum) = above.fold((0usize, 0.0), |(count, sum), q| (count + 1, sum + q));
-        if count == active || count == 0 {
+        // the level only rises and the count falls, but for rounding
+        if count >= active || count == 0 {
             break;
         }
         active = count;
