@@ -25,8 +25,10 @@ use crate::solver::majorize::{self, Limits, Majorizer, Report, Step};
 
 /// Up to this many rows both paths are taken.
 const SMALL: usize = 5000;
-/// Relative gap of every majorise-minimise step: it must go down even when close to the end.
+/// Relative gap of every majorise-minimise step of a small problem: it must go down even when close to the end.
 const TIGHT: f64 = 1e-7;
+/// The same for a large one, as a share of the tolerance asked for.
+const SHARE: f64 = 0.1;
 /// Gap of the plain optimum that starts a large problem.
 const LOOSE: f64 = 1e-3;
 /// Relative gap of the solves that only confirm a truncation set.
@@ -73,6 +75,10 @@ pub(super) struct Plan<'a> {
 /// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
 pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
     if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
+}
+
+fn step_tolerance(level: &Level, plan: Plan) -> f64 {
+    if level.rows() <= SMALL { plan.tolerance.min(TIGHT) } else { SHARE * plan.tolerance }
 }
 
 /// Minimises the truncated objective from the plain optimum.
@@ -204,8 +210,10 @@ fn near_kinks(level: &Level, theta: Vec<f64>, plan: Plan, context: &Context) -> 
         let copied = level.copy(&chosen.band);
         let inner = copied.level(level, chosen.linear, chosen.constant);
         let mut method = Trimmed::new(&inner, plan, &current.theta, context);
-        let tight = plan.tolerance.min(TIGHT);
-        let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps.min(60) };
+        let tight = step_tolerance(level, plan);
+        // steps that gain next to nothing here are left to the loop over all rows
+        let max_steps = plan.max_steps.min(60);
+        let limits = Limits { tolerance: tight, loose: tight, decrease: SHARE * plan.tolerance, max_steps };
         let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
         majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
         let mut next = Trimmed::new(level, plan, &method.theta, context);
@@ -238,7 +246,7 @@ fn near_kinks(level: &Level, theta: Vec<f64>, plan: Plan, context: &Context) -> 
 
 /// The majorise-minimise loop on all rows.
 fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Result<End> {
-    let tight = plan.tolerance.min(TIGHT);
+    let tight = step_tolerance(method.level, plan);
     let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps };
     let begin = Step { gap: plain.relative_gap(), iterations: 0, status: Status::Converged };
     let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
@@ -255,14 +263,15 @@ fn settle(method: &mut Trimmed, status: Status, control: &Control) -> Result<Sta
         return Ok(status);
     }
     let before = method.value();
+    let settled = if method.level.rows() <= SMALL { SETTLED } else { step_tolerance(method.level, method.plan) };
     for _ in 0..ROUNDS {
         method.save();
         if method.majorize() == 0 && method.solved {
             break;
         }
-        let step = method.minimize(SETTLED, control)?;
+        let step = method.minimize(settled, control)?;
         // P of the new iterate exceeds that of the old by no more than the gap
-        if !(method.value() <= before * (1.0 + 2.0 * step.gap.max(SETTLED))) {
+        if !(method.value() <= before * (1.0 + 2.0 * step.gap.max(settled))) {
             method.restore();
             break;
         }
