@@ -220,9 +220,11 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.sigma = Some((sigma / 100.0).max(first));
         self.settle(tolerance);
         let gap = self.best.relative_gap();
-        if status == Status::Converged && !(gap <= tolerance) {
-            status = Status::Inaccurate;
-        }
+        status = match status {
+            Status::Converged if !(gap <= tolerance) => Status::Inaccurate,
+            Status::Inaccurate if gap <= tolerance => Status::Converged,
+            status => status,
+        };
         Ok(Step { gap, iterations: self.iterations, status })
     }
 
@@ -433,6 +435,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.gram.clear();
         let Some(point) = self.best.point.clone() else { return };
         self.go_to(&point);
+        self.weights.chunks_exact_mut(self.rows.functions()).for_each(balance);
+        self.refresh();
         self.best.primal = self.primal();
         let weights = self.weights.clone();
         for longer in [1e-15, 1e-14, 1e-13, 1e-12, 1e-11] {
@@ -440,6 +444,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 return;
             }
             let kept = std::mem::replace(&mut self.weights, weights.iter().map(|w| w * (1.0 + longer)).collect());
+            self.weights.chunks_exact_mut(self.rows.functions()).for_each(balance);
             self.refresh();
             let primal = self.primal();
             if primal < self.best.primal {
@@ -478,5 +483,15 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.gram.clear();
         self.drop_zeros();
         self.refresh();
+    }
+}
+
+/// Takes the rounding off a sum over functions that is 0.
+fn balance(entries: &mut [f64]) {
+    let sum: f64 = entries.iter().sum();
+    if entries.len() > 1
+        && let Some(largest) = entries.iter_mut().max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    {
+        *largest -= sum;
     }
 }
