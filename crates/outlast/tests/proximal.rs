@@ -333,6 +333,56 @@ fn a_conic_solver_finds_the_same_optimum() {
 }
 
 #[test]
+fn sparse_columns_are_dense_ones_with_zeros() {
+    for k in [2, 3] {
+        let mut data = Data::new(120, 40, k, 1.0, 17);
+        let mut random = Random(5);
+        data.values.iter_mut().for_each(|value| *value *= if random.unit() < 0.1 { 3.0 } else { 0.0 });
+        for loss in [Loss::hinge(), Loss::logistic(), Loss::hinge().truncated_at(-0.5).unwrap()] {
+            let dense = data.solve(loss, true, TOLERANCE);
+            let sparse = data.solve_on(&data.sparse(), loss, true, &options(TOLERANCE));
+            converged(&dense);
+            converged(&sparse);
+            assert!(selected(&dense) > 0);
+            if loss.truncation().is_none() {
+                assert!(relative(sparse.objective, dense.objective) < AGREEMENT);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_sparse_columns_are_taken() {
+    let (n, d, each) = (100, 1_000_000, 10);
+    let mut random = Random(9);
+    let mut data = Data { n, d, k: 2, values: vec![], codes: vec![], caps: vec![1.0; n], rates: vec![1.0; d] };
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for row in 0..n {
+        data.codes.push((row % 2) as u32);
+        columns.push(row as u32 % 2);
+        values.push(0.5);
+        let mut rest: Vec<u32> = (1..each).map(|_| 2 + random.below(d - 2) as u32).collect();
+        rest.sort_unstable();
+        rest.dedup();
+        // rows short of an entry by a repetition get the last column
+        while rest.len() < each - 1 {
+            rest.push(d as u32 - (each - rest.len()) as u32);
+        }
+        rest.sort_unstable();
+        columns.extend(rest);
+        values.extend((1..each).map(|_| random.normal()));
+    }
+    let starts: Vec<usize> = (0..=n).map(|row| row * each).collect();
+    let x = Csr::new(n, d, starts, columns, values).unwrap();
+    let start = Instant::now();
+    let solution = data.solve_on(&x, Loss::hinge(), true, &options(TOLERANCE));
+    converged(&solution);
+    assert!(start.elapsed() < PATIENCE);
+    // columns 0 and 1 tell the classes apart
+    assert!(selected(&solution) >= 1 && solution.objective < n as f64 / 4.0, "{}", solution.objective);
+}
+
+#[test]
 fn zeros_are_those_of_the_program() {
     for (k, n, d, cap) in [(2, 60, 30, 0.2), (3, 60, 20, 0.1)] {
         let data = Data::new(n, d, k, cap, 3);

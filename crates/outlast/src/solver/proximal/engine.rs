@@ -171,7 +171,8 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// Minimises the convex problem to a relative gap, starting from the current point and multipliers.
     pub(super) fn minimize(&mut self, tolerance: f64, limit: usize, control: &Control) -> Result<Step> {
         self.iterations = 0;
-        self.best = Best::default();
+        // V = 0 is feasible, with the value 0
+        self.best = Best { dual: 0.0, v: vec![0.0; self.multipliers.len()], ..Best::default() };
         self.rows.admit(&mut self.multipliers);
         if self.rows.largest_cap() == 0.0 {
             self.weights.fill(0.0);
