@@ -35,8 +35,8 @@ const PATIENCE: usize = 8;
 const STIFFEST: f64 = 1e4;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
-/// Damping: first, least, and most, relative to what [`Engine::stiffness`] measures.
-const DAMPING: (f64, f64, f64) = (0.1, 0.03, 1e3);
+/// Damping: first and least, relative to the stiffness, and most, relative to the curvature (`Engine::stiffness`).
+const DAMPING: (f64, f64, f64) = (0.1, 0.03, 10.0);
 /// Share of the predicted decrease a step must keep.
 const ARMIJO: f64 = 1e-4;
 const ROUNDING: f64 = 1e-15;
@@ -171,7 +171,8 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// Minimises the convex problem to a relative gap, starting from the current point and multipliers.
     pub(super) fn minimize(&mut self, tolerance: f64, limit: usize, control: &Control) -> Result<Step> {
         self.iterations = 0;
-        self.best = Best::default();
+        // V = 0 is feasible, with the value 0
+        self.best = Best { dual: 0.0, v: vec![0.0; self.multipliers.len()], ..Best::default() };
         self.rows.admit(&mut self.multipliers);
         if self.rows.largest_cap() == 0.0 {
             self.weights.fill(0.0);
@@ -182,6 +183,7 @@ impl<'a, R: Rows> Engine<'a, R> {
         let mut sigma = first;
         let mut accuracy = LOOSE;
         let (mut waited, mut status) = (0, Status::IterationLimit);
+        let mut last = f64::INFINITY;
         for round in 0..MOST_ROUNDS {
             let before = self.iterations;
             let (local, violators) = self.descend(sigma, accuracy, limit, control)?;
@@ -199,12 +201,16 @@ impl<'a, R: Rows> Engine<'a, R> {
                 break;
             }
             waited = if self.best.take_progress() { 0 } else { waited + 1 };
+            if sigma < self.rows.largest_cap() {
+                waited = 0;
+            }
             if waited >= PATIENCE {
                 status = Status::Inaccurate;
                 break;
             }
             self.multipliers = local.v;
-            let quick = self.iterations - before <= 5;
+            let quick = self.iterations - before <= 5 || gap > 0.3 * last;
+            last = gap;
             sigma = (sigma * if quick { 10.0 } else { 3.0 }).min(STIFFEST * self.rows.largest_cap());
             accuracy = (0.1 * gap).min(0.3 * accuracy).max(0.1 * tolerance).max(1e-13);
             if !violators {
@@ -213,8 +219,14 @@ impl<'a, R: Rows> Engine<'a, R> {
             self.refresh();
         }
         self.sigma = Some((sigma / 100.0).max(first));
-        self.settle();
-        Ok(Step { gap: self.best.relative_gap(), iterations: self.iterations, status })
+        self.settle(tolerance);
+        let gap = self.best.relative_gap();
+        status = match status {
+            Status::Converged if !(gap <= tolerance) => Status::Inaccurate,
+            Status::Inaccurate if gap <= tolerance => Status::Converged,
+            status => status,
+        };
+        Ok(Step { gap, iterations: self.iterations, status })
     }
 
     /// sigma such that multipliers cross their box in a few steps, or what |x_j'V| <= rate leaves of the box.
@@ -229,7 +241,7 @@ impl<'a, R: Rows> Engine<'a, R> {
         let local = self.rows.look(&self.decision, &self.multipliers, 0.5 * cap);
         let pulled = self.columns.pull(&local.v, self.functions());
         let ratio = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column, 0.0)).fold(1.0, f64::max);
-        0.5 * cap * (30.0 / ratio.sqrt()).min(1.0)
+        0.5 * cap * (300.0 / ratio).min(1.0)
     }
 
     /// How far beyond its bound a column's x'V lies, as a factor; `pulled` is function-major.
@@ -301,14 +313,14 @@ impl<'a, R: Rows> Engine<'a, R> {
                 sum += zeros().map(|v| (v - middle).abs()).fold(0.0, f64::max);
             }
         }
-        sum + (1.0 - 1.0 / worst) * primal
+        sum + (worst - 1.0) * primal
     }
 
     /// One proximal Newton step with a line search.
     fn newton(&mut self, local: &Local, pulled: &[f64], sigma: f64) -> Move {
         let (m, p) = (self.functions(), self.columns.len());
         self.gram.set(&self.columns, local.blocks.clone());
-        let stiffness = self.stiffness(local);
+        let (stiffness, curvature) = self.stiffness(local);
         let by_function = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at % p * m + at / p]).collect() };
         let members = self.columns.members();
         let rates: Vec<f64> = (0..m * p).map(|at| self.rate(members[at % p], at / p)).collect();
@@ -361,7 +373,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             }
             if !accepted {
                 self.damping *= 10.0;
-                if self.damping > DAMPING.2 {
+                if self.damping * stiffness > DAMPING.2 * curvature {
                     self.damping = DAMPING.0;
                     return Move::Stuck;
                 }
@@ -373,7 +385,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             }
             self.damping = match length {
                 1.0 => (0.3 * self.damping).max(DAMPING.1),
-                length if length < 0.2 => (4.0 * self.damping).min(1.0),
+                length if length < 0.2 => 4.0 * self.damping,
                 _ => self.damping,
             };
             return if hidden { Move::Blind } else { Move::Down };
@@ -381,8 +393,8 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// What the damping is relative to: the penalty over the squared norm of the coefficients, so that a step along which
-    /// the loss is flat is of the size the coefficients have; at most all curvature there is.
-    fn stiffness(&self, local: &Local) -> f64 {
+    /// the loss is flat is of the size the coefficients have; at most all curvature there is, which comes second.
+    fn stiffness(&self, local: &Local) -> (f64, f64) {
         let m = self.functions();
         let of_function =
             |function: usize| -> f64 { local.blocks.pairs[pair(function, function)].weights.iter().sum() };
@@ -394,7 +406,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         let penalised = slots.filter(|(column, _)| **column != self.columns.cols());
         let square: f64 = penalised.flat_map(|(_, weights)| weights).map(|w| w * w).sum();
         let relative = self.penalty() / square;
-        if relative > 0.0 && relative < f64::INFINITY { relative.min(curvature) } else { 0.01 * curvature }
+        let usable = relative > 0.0 && relative < f64::INFINITY;
+        (if usable { relative.min(curvature) } else { 0.01 * curvature }, curvature)
     }
 
     /// Takes columns out of the working set whose coefficients are 0.
@@ -416,11 +429,38 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.gram.retain(&keep);
     }
 
-    /// Goes to the best point seen. Its multipliers stay those of the last step, near the optimum's.
-    fn settle(&mut self) {
+    /// Goes to the best point seen; multipliers stay those of the last step, near the optimum's. The objective is computed
+    /// afresh: with a large C the rounding of margins just below 1 may cost more than the tolerance, and a point longer by a few
+    /// units of rounding costs nothing.
+    fn settle(&mut self, tolerance: f64) {
         self.gram.clear();
         let Some(point) = self.best.point.clone() else { return };
         self.go_to(&point);
+        self.weights.chunks_exact_mut(self.rows.functions()).for_each(balance);
+        self.refresh();
+        self.best.primal = self.primal();
+        let weights = self.weights.clone();
+        for longer in [1e-15, 1e-14, 1e-13, 1e-12, 1e-11] {
+            if self.best.relative_gap() <= tolerance {
+                return;
+            }
+            let kept = std::mem::replace(&mut self.weights, weights.iter().map(|w| w * (1.0 + longer)).collect());
+            self.weights.chunks_exact_mut(self.rows.functions()).for_each(balance);
+            self.refresh();
+            let primal = self.primal();
+            if primal < self.best.primal {
+                self.best.primal = primal;
+            } else {
+                self.weights = kept;
+                self.refresh();
+            }
+        }
+    }
+
+    /// The convex objective at the current point.
+    fn primal(&self) -> f64 {
+        let sigma = self.rows.largest_cap().max(f64::MIN_POSITIVE);
+        self.rows.look(&self.decision, &self.multipliers, sigma).loss + self.penalty()
     }
 
     /// The coefficients that are not 0: column and entries.
@@ -444,5 +484,15 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.gram.clear();
         self.drop_zeros();
         self.refresh();
+    }
+}
+
+/// Takes the rounding off a sum over functions that is 0.
+fn balance(entries: &mut [f64]) {
+    let sum: f64 = entries.iter().sum();
+    if entries.len() > 1
+        && let Some(largest) = entries.iter_mut().max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    {
+        *largest -= sum;
     }
 }

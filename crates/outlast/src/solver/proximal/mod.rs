@@ -143,8 +143,7 @@ impl<R: Rows> Solver<'_, R> {
         let (m, d) = (engine.functions(), engine.columns.cols());
         let mut weights = vec![0.0; m * d];
         let mut intercepts = vec![0.0; m];
-        for (column, mut entries) in engine.point() {
-            balance(&mut entries);
+        for (column, entries) in engine.point() {
             for (function, entry) in entries.into_iter().enumerate() {
                 if column == d {
                     intercepts[function] = entry;
@@ -157,16 +156,6 @@ impl<R: Rows> Solver<'_, R> {
         let v = if engine.best.v.len() == size { engine.best.v.clone() } else { vec![0.0; size] };
         let expansion = by_row(&v, m).into_iter().map(|v| v * engine.unit).collect();
         Answer { expansion, weights: Some(weights), intercepts }
-    }
-}
-
-/// Takes the rounding off a sum over functions that is 0.
-fn balance(entries: &mut [f64]) {
-    let sum: f64 = entries.iter().sum();
-    if entries.len() > 1
-        && let Some(largest) = entries.iter_mut().max_by(|a, b| a.abs().total_cmp(&b.abs()))
-    {
-        *largest -= sum;
     }
 }
 
