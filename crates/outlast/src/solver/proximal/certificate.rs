@@ -41,13 +41,12 @@ pub(super) struct Best {
     last: f64,
 }
 
-impl Default for Best {
-    fn default() -> Self {
-        Best { primal: f64::INFINITY, dual: f64::NEG_INFINITY, point: None, v: Vec::new(), last: f64::INFINITY }
-    }
-}
-
 impl Best {
+    /// Nothing seen yet, on that many entries of V: V = 0 is feasible with the value 0.
+    pub(super) fn new(size: usize) -> Self {
+        Best { primal: f64::INFINITY, dual: 0.0, point: None, v: vec![0.0; size], last: f64::INFINITY }
+    }
+
     pub(super) fn relative_gap(&self) -> f64 {
         let gap = (self.primal - self.dual).max(0.0) / self.primal.abs().max(f64::MIN_POSITIVE);
         if gap.is_nan() { f64::INFINITY } else { gap }
@@ -56,7 +55,7 @@ impl Best {
     /// Whether the gap fell noticeably since this was last asked.
     pub(super) fn take_progress(&mut self) -> bool {
         let gap = self.relative_gap();
-        let progress = gap < 0.9 * self.last || gap == f64::INFINITY;
+        let progress = gap < 0.9 * self.last;
         if progress {
             self.last = gap;
         }

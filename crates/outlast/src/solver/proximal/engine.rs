@@ -88,7 +88,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             weights: Vec::new(),
             decision: vec![0.0; size],
             multipliers: vec![0.0; size],
-            best: Best::default(),
+            best: Best::new(size),
             sigma: None,
             damping: DAMPING.0,
             gram: Gram::default(),
@@ -171,8 +171,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// Minimises the convex problem to a relative gap, starting from the current point and multipliers.
     pub(super) fn minimize(&mut self, tolerance: f64, limit: usize, control: &Control) -> Result<Step> {
         self.iterations = 0;
-        // V = 0 is feasible, with the value 0
-        self.best = Best { dual: 0.0, v: vec![0.0; self.multipliers.len()], ..Best::default() };
+        self.best = Best::new(self.multipliers.len());
         self.rows.admit(&mut self.multipliers);
         if self.rows.largest_cap() == 0.0 {
             self.weights.fill(0.0);
