@@ -137,8 +137,8 @@ fn independent(problem: &ManyClass, bound: &Majorant) -> f64 {
     let w = |class: usize, column: usize| class * d + column;
     let b = |class: usize| k * d + class;
     let mut q = vec![0.0; size];
-    let (mut rows, mut cols, mut values, mut right) = (vec![], vec![], vec![], vec![0.0]);
-    (rows.push(0), cols.push(b(0)), values.push(1.0));
+    let mut entries: Vec<(usize, usize, f64)> = vec![(0, b(0), 1.0)];
+    let mut right = vec![0.0];
     let mut x = vec![0.0; d];
     let linear = |q: &mut [f64], x: &[f64], class: usize, weight: f64| {
         (0..d).for_each(|column| q[w(class, column)] += weight * x[column]);
@@ -146,7 +146,7 @@ fn independent(problem: &ManyClass, bound: &Majorant) -> f64 {
     };
     if !problem.intercept {
         for class in 1..k {
-            (rows.push(class), cols.push(b(class)), values.push(1.0));
+            entries.push((class, b(class), 1.0));
             right.push(0.0);
         }
     }
@@ -161,10 +161,10 @@ fn independent(problem: &ManyClass, bound: &Majorant) -> f64 {
             // f_other + o - xi <= 0
             let line = right.len();
             for column in 0..d {
-                (rows.push(line), cols.push(w(other, column)), values.push(x[column]));
+                entries.push((line, w(other, column), x[column]));
             }
-            (rows.push(line), cols.push(b(other)), values.push(1.0));
-            (rows.push(line), cols.push(k * d + k + at), values.push(-1.0));
+            entries.push((line, b(other), 1.0));
+            entries.push((line, k * d + k + at, -1.0));
             right.push(if (other == class) == cost { -1.0 } else { 0.0 });
         }
     }
@@ -174,6 +174,9 @@ fn independent(problem: &ManyClass, bound: &Majorant) -> f64 {
     }
     let diagonal: Vec<usize> = (0..k * d).collect();
     let p = CscMatrix::new_from_triplets(size, size, diagonal.clone(), diagonal, vec![1.0; k * d]);
+    let rows = entries.iter().map(|entry| entry.0).collect();
+    let cols = entries.iter().map(|entry| entry.1).collect();
+    let values = entries.iter().map(|entry| entry.2).collect();
     let a = CscMatrix::new_from_triplets(right.len(), size, rows, cols, values);
     let cones = [SupportedConeT::ZeroConeT(zeros), SupportedConeT::NonnegativeConeT(right.len() - zeros)];
     let settings = DefaultSettings {
