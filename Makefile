@@ -39,7 +39,7 @@ rust-test:
 	$(CARGO) test --locked --doc -p outlast
 	$(CARGO) test --locked --release --lib -p outlast
 
-$(VENV)/.packages: pyproject.toml
+$(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy
 	touch $@
@@ -51,7 +51,7 @@ $(VENV)/.built: $(VENV)/.packages $(SOURCES)
 python-test: $(VENV)/.built
 	$(VENV)/bin/python -m pytest -q
 
-$(BENCH)/.packages: pyproject.toml
+$(BENCH)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet maturin pandas scikit-learn
 	for peer in $(PEERS); do \

@@ -64,14 +64,15 @@ def test_selecting_penalties_reach_the_judge_s_minimum(k, utility):
     X, y = data(k, d=8)
     utility = None if utility is None else utilities(k)
     weights = judge.factors(y, k, utility)
-    shared = {"C": 1.0, "kernel": "linear", "truncation": None, "utility": utility}
+    C = 10.0  # small ones select nothing
+    shared = {"C": C, "kernel": "linear", "truncation": None, "utility": utility}
     pilot = fitted(X, y, **shared)
-    assert pilot.objective_ == pytest.approx(judge.minimum(X, weights, 1.0), rel=CLOSE)
+    assert pilot.objective_ == pytest.approx(judge.minimum(X, weights, C), rel=CLOSE)
     with np.errstate(divide="ignore"):
         rates = 1.0 / np.abs(pilot.coef_)
     for penalty, own in (("l1", None), ("adaptive_l1", rates)):
         model = fitted(X, y, penalty=penalty, **shared)
-        expected = judge.minimum(X, weights, 1.0, penalty=penalty, rates=own)
+        expected = judge.minimum(X, weights, C, penalty=penalty, rates=own)
         assert model.objective_ == pytest.approx(expected, rel=CLOSE), penalty
         assert judge.value(model, X, y, utility=utility, rates=own) == pytest.approx(expected, rel=CLOSE), penalty
         assert 0 < model.n_features_selected_ <= 8
@@ -98,15 +99,16 @@ def test_a_truncated_fit_is_a_critical_point(k, kernel, penalty, utility, trunca
     s = -1 / (k - 1) if truncation == "auto" else truncation
     utility = None if utility is None else utilities(k)
     gamma = GAMMA if kernel == "rbf" else None
-    model = fitted(X, y, kernel=kernel, gamma=GAMMA, penalty=penalty, truncation=truncation, utility=utility)
+    C = 10.0 if penalty == "l1" else 1.0
+    model = fitted(X, y, C=C, kernel=kernel, gamma=GAMMA, penalty=penalty, truncation=truncation, utility=utility)
     assert np.all(np.diff(model.objective_trace_) <= 0)
     found = judge.value(model, X, y, utility=utility, gamma=gamma, truncation=s)
     assert model.objective_ == pytest.approx(found, rel=CLOSE)
     weights = judge.factors(y, k, utility)
     given_up = judge.margins(judge.decision(model, X, gamma)) < s
     assert (given_up & (weights > 0)).any(), "without a term given up the test would show nothing"
-    constant = (1 - s) * float(weights[given_up].sum())
-    least = judge.minimum(judge.features(X, gamma), np.where(given_up, 0.0, weights), 1.0, penalty=penalty)
+    constant = C * (1 - s) * float(weights[given_up].sum())
+    least = judge.minimum(judge.features(X, gamma), np.where(given_up, 0.0, weights), C, penalty=penalty)
     assert model.objective_ <= (least + constant) * (1 + CLOSE)
 
 
