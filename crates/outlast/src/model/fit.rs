@@ -282,12 +282,25 @@ impl Task<'_> {
 
     fn options(&self, start: Option<Start>) -> Options {
         Options {
-            tolerance: self.parameters.tol.min(affordable_gap(self.x.rows() * self.functions())),
+            tolerance: self.parameters.tol.min(self.affordable_gap()),
             max_steps: self.parameters.max_iter,
             cache_bytes: (self.parameters.cache_size * 1e6) as usize,
             seed: self.parameters.random_state,
             start,
             ..Options::default()
+        }
+    }
+
+    /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked
+    /// for: two ways of writing the same data give the same model, and the d.c. path is the exact one.
+    fn affordable_gap(&self) -> f64 {
+        let size = self.x.rows() * self.functions();
+        // what selects variables pays by the column as well
+        let size = if self.parameters.penalty.selects() { size.max(size * self.x.cols() / 20) } else { size };
+        match size {
+            0..=1000 => 1e-10,
+            1001..=4000 => 1e-7,
+            _ => f64::INFINITY,
         }
     }
 
@@ -355,16 +368,6 @@ impl Task<'_> {
         };
         let training = Training { margins, outliers, expansion: solution.expansion };
         Ok(Model { predictor, summary, training: Some(training) })
-    }
-}
-
-/// A gap that costs next to nothing on that many rows (times functions), so that small fits are exact whatever the
-/// tolerance asked for: two ways of writing the same data give the same model, and the d.c. path is the exact one.
-fn affordable_gap(rows: usize) -> f64 {
-    match rows {
-        0..=1000 => 1e-10,
-        1001..=4000 => 1e-7,
-        _ => f64::INFINITY,
     }
 }
 

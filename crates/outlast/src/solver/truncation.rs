@@ -10,15 +10,15 @@ use super::majorize::{self, Limits, Majorizer, Step};
 use super::{Options, Solution, Status};
 use crate::control::Control;
 use crate::error::Result;
-use crate::problem::{Loss, Majorant, ManyClass, TwoClass};
+use crate::problem::{Majorant, ManyClass, Terms, TwoClass};
 
 /// What the loop needs of a problem.
 pub(super) trait Bounded {
     /// The convex bound of a step.
     type Bound: Clone;
 
-    /// The loss of the problem.
-    fn robust_loss(&self) -> Loss;
+    /// Whether the untruncated bound is the problem itself.
+    fn is_convex(&self) -> bool;
 
     /// The bound of the untruncated loss.
     fn untruncated(&self) -> Self::Bound;
@@ -42,8 +42,8 @@ pub(super) trait Bounded {
 impl Bounded for TwoClass<'_> {
     type Bound = Vec<bool>;
 
-    fn robust_loss(&self) -> Loss {
-        self.loss
+    fn is_convex(&self) -> bool {
+        self.loss.truncation().is_none()
     }
 
     fn untruncated(&self) -> Vec<bool> {
@@ -75,8 +75,8 @@ impl Bounded for TwoClass<'_> {
 impl Bounded for ManyClass<'_> {
     type Bound = Majorant;
 
-    fn robust_loss(&self) -> Loss {
-        self.loss
+    fn is_convex(&self) -> bool {
+        self.loss.truncation().is_none() && !matches!(self.terms, Terms::Cost(_))
     }
 
     fn untruncated(&self) -> Majorant {
@@ -175,7 +175,7 @@ impl<P: Bounded, S: Convex<P>> Majorizer for Truncating<'_, '_, P, S> {
     }
 }
 
-/// Solves the untruncated problem, then runs the loop if the loss is truncated.
+/// Solves the untruncated problem, then runs the loop if that is not all.
 pub(super) fn solve<P: Bounded, S: Convex<P>>(
     problem: &P,
     options: &Options,
@@ -186,7 +186,7 @@ pub(super) fn solve<P: Bounded, S: Convex<P>>(
     let bound = problem.untruncated();
     let start = solver.minimize(&bound, options.tolerance, control)?;
     let mut method = Truncating { problem, solver, bound, saved: None };
-    let report = if problem.robust_loss().truncation().is_some() && start.status != Status::TimeLimit {
+    let report = if !problem.is_convex() && start.status != Status::TimeLimit {
         let loose = (10.0 * options.tolerance).min(1e-2).max(options.tolerance);
         let limits = Limits { tolerance: options.tolerance, loose, decrease: 1e-14, max_steps: options.max_steps };
         majorize::run(&mut method, start, &limits, "truncated", control)?
