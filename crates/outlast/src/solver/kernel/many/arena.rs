@@ -50,7 +50,8 @@ impl<M: Matrix> Arena<'_, M> {
         let mut gains = self.sheet.gains();
         // classes whose columns moved since gains were up to date
         let mut changed = vec![false; self.sheet.classes];
-        let (mut best_mean, mut since) = (f64::INFINITY, 0);
+        let (mut best_mean, mut since, mut stuck) = (f64::INFINITY, 0, false);
+        let wait = self.matrix.patience(self.sheet.classes);
         for _ in 0..MOST_SWEEPS {
             control.check()?;
             if control.out_of_time() {
@@ -63,13 +64,16 @@ impl<M: Matrix> Arena<'_, M> {
             if mean < 0.7 * best_mean {
                 (best_mean, since) = (mean, 0);
             }
-            if !(mean > eps) || since > PATIENCE {
+            if !(mean > eps) || since > PATIENCE.max(3 * wait) {
                 break;
             }
-            if since > 0 && since % M::WAIT == 0 && face::descend(self.sheet, &self.matrix, self.balanced) {
-                moved = true;
+            if (since > 0 && since % wait == 0 || stuck) && face::descend(self.sheet, &self.matrix, self.balanced) {
+                (moved, stuck) = (true, false);
                 changed.fill(true);
                 continue;
+            }
+            if stuck {
+                break;
             }
             let pairs = self.pairs(&gains, (NEAR * mean).max(eps));
             let best = pairs.first().map_or(0.0, |pair| pair.0);
@@ -77,10 +81,9 @@ impl<M: Matrix> Arena<'_, M> {
                 true => self.go_round(&gains, &cycle, &mut changed),
                 false => self.sweep(pairs, eps, &mut changed, control),
             };
-            if !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle, &mut changed)) {
-                break;
-            }
-            moved = true;
+            // where not even a cycle helps, a last try is a step on the face
+            stuck = !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle, &mut changed));
+            moved |= !stuck;
         }
         Ok(moved)
     }

@@ -11,9 +11,6 @@ use super::sheet::{Sheet, TINY, snap};
 /// Iterations of a step.
 const MOST: usize = 100;
 
-/// Reduction of the residual's square that ends a step.
-const ENOUGH: f64 = 1e-20;
-
 /// A pivot below this share of the largest is rounding.
 const FLAT: f64 = 1e-10;
 
@@ -171,7 +168,7 @@ impl Face {
         let first = square(&residual);
         let mut current = first;
         for _ in 0..MOST {
-            if !(current > (ENOUGH * first).max(rounding)) {
+            if !(current > (M::ENOUGH * first).max(rounding)) {
                 break;
             }
             let mut product = self.multiply(matrix, &direction);

@@ -21,6 +21,9 @@ pub(super) struct Single<'k> {
     pub(super) buffers: &'k Mutex<Vec<Aligned>>,
 }
 
+/// Rows up to which products with the whole matrix cost little.
+const SMALL: usize = 1024;
+
 /// Multiply-adds that are worth a second thread.
 const WORTH: usize = 1 << 18;
 
@@ -73,7 +76,11 @@ impl Rows for Lazy<'_> {
 }
 
 impl Matrix for Single<'_> {
-    const WAIT: usize = 8;
+    const ENOUGH: f64 = 1e-6;
+
+    fn patience(&self, classes: usize) -> usize {
+        if self.stride <= SMALL { 8 } else { 12 * classes }
+    }
 
     fn value(&self, i: usize, j: usize) -> f64 {
         f64::from(if i == j { self.diagonal[i] } else { self.kernel[i * self.stride + j] })
@@ -193,7 +200,11 @@ pub(super) struct Double {
 }
 
 impl Matrix for Double {
-    const WAIT: usize = 2;
+    const ENOUGH: f64 = 1e-20;
+
+    fn patience(&self, _: usize) -> usize {
+        2
+    }
 
     fn value(&self, i: usize, j: usize) -> f64 {
         self.kernel[i * self.size + j]

@@ -10,8 +10,11 @@ use super::sheet::{Sheet, TINY, snap};
 
 /// A dense matrix on the rows of a sheet.
 pub(super) trait Matrix: Sync {
-    /// Sweeps without a clear fall of the violation after which a step on the face of free entries is worth its price.
-    const WAIT: usize;
+    /// Reduction of the residual's square that a step on the face of free entries aims at.
+    const ENOUGH: f64;
+
+    /// Sweeps without a clear fall of the violation after which such a step is worth its price.
+    fn patience(&self, classes: usize) -> usize;
 
     /// K_ij
     fn value(&self, i: usize, j: usize) -> f64;
