@@ -65,6 +65,24 @@ pub(super) struct Form {
     pub(super) loss: Option<&'static dyn BaseLoss>,
 }
 
+/// r within this share of c is held back by [`restore_sum`] and not by the step length.
+const NEAR_CAP: f64 = 1e-12;
+/// The largest r, in c, of a loss whose slope is at most 1.
+const MOST_SHARE: f64 = 1.0 - 4.0 * f64::EPSILON;
+
+impl Form {
+    /// Whether r may be no more than c.
+    fn is_bounded(&self) -> bool {
+        self.loss.is_some_and(|loss| loss.name() == "logistic")
+    }
+
+    /// What the products of a row are to become: no more than c of a smooth row. A product of many c puts a slack that wide
+    /// between xi and the scores, where r = c to the last digit and the own cell's equation says nothing any more.
+    fn target(&self, centre: f64) -> f64 {
+        if self.loss.is_some() { centre.min(self.cap) } else { centre }
+    }
+}
+
 /// A row's loss, and how far multipliers and scores are from being each other's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worth {
@@ -218,7 +236,8 @@ impl Cell {
         let share = self.t / form.cap;
         let plain = form.cap * loss.curvature(self.z);
         let inverted = if loss.name() == "logistic" { self.t * (1.0 - share) } else { self.t };
-        if plain <= inverted {
+        // r = c to the last digit has no inverse
+        if plain <= inverted || !(inverted > 0.0) {
             self.weight = plain;
             self.right = form.cap * loss.slope(self.z) + self.t;
         } else {
@@ -243,7 +262,7 @@ impl Cell {
                 self.dz = dd;
                 self.dt = -self.weight * dd - self.right;
                 reach.room(self.t, self.dt);
-                if form.loss.is_some_and(|loss| loss.name() == "logistic") {
+                if form.is_bounded() && form.cap - self.t > NEAR_CAP * form.cap {
                     reach.room(form.cap - self.t, -self.dt);
                 }
             }
@@ -282,8 +301,9 @@ impl Cell {
     }
 }
 
-/// Puts a row on the central path: xi so that q sums to its total, all products mu.
+/// Puts a row on the central path: xi so that q sums to its total, all products mu (or less, [`Form::target`]).
 pub(super) fn centre(cells: &mut [Cell], scores: &[f64], mu: f64, form: &Form) {
+    let mu = form.target(mu);
     let floor = cells.iter().zip(scores).map(|(cell, &score)| cell.floor(score)).fold(f64::NEG_INFINITY, f64::max);
     let highest = scores.iter().fold(floor, |highest, &score| highest.max(score));
     let mut excess = |above: f64| {
@@ -317,9 +337,17 @@ pub(super) fn centre(cells: &mut [Cell], scores: &[f64], mu: f64, form: &Form) {
     restore_sum(cells, form);
 }
 
-/// Makes q sum to its total but for rounding: the largest cell (the own one of a smooth row) takes the difference.
+/// Makes q sum to its total but for rounding: the largest cell (the own one of a smooth row) takes the difference. The other
+/// q of a far outlier, whose r is c to the last digits, shrink by so few of theirs that r stays below c.
 fn restore_sum(cells: &mut [Cell], form: &Form) {
     let at = largest(cells);
+    if form.is_bounded() {
+        let rivals = || cells.iter().filter(|cell| cell.kind != Kind::Own);
+        let shrink = MOST_SHARE * form.cap / rivals().map(Cell::dual).sum::<f64>();
+        if shrink < 1.0 {
+            cells.iter_mut().for_each(|cell| cell.t *= shrink);
+        }
+    }
     let rest: f64 = cells.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, cell)| cell.dual()).sum();
     let target = form.total - rest;
     match cells[at].kind {
@@ -365,6 +393,7 @@ pub(super) fn products(cells: &[Cell]) -> (f64, usize) {
 
 /// Linearises every cell and writes right_j - weight_j (sum of right) / (sum of weight), which is dq at dF = 0.
 pub(super) fn linearise(cells: &mut [Cell], centre: f64, second: f64, form: &Form, out: &mut [f64]) {
+    let centre = form.target(centre);
     let (mut weights, mut rights) = (0.0, 0.0);
     for cell in cells.iter_mut() {
         cell.linearise(centre, second, form);
@@ -379,6 +408,7 @@ pub(super) fn linearise(cells: &mut [Cell], centre: f64, second: f64, form: &For
 
 /// The changes of every cell for a change of the scores. Own cells must have been linearised.
 pub(super) fn turn(cells: &mut [Cell], change: &[f64], centre: f64, second: f64, form: &Form) -> Reach {
+    let centre = form.target(centre);
     let (mut weights, mut sum) = (0.0, 0.0);
     for (cell, change) in cells.iter().zip(change) {
         weights += cell.weight;
