@@ -98,8 +98,11 @@ impl Gram<'_> {
     }
 }
 
+/// A row of K and its coefficients.
+type Weighted<'r> = (&'r [f32], &'r [(u32, f64)]);
+
 /// out += sum of coefficients times rows, eight products in f32 at a time, then f64.
-fn add_kept(kept: &[(&[f32], &[(u32, f64)])], coefficients: &Coefficients, out: &mut [f64]) {
+fn add_kept(kept: &[Weighted], coefficients: &Coefficients, out: &mut [f64]) {
     let largest = coefficients.largest();
     if largest == 0.0 {
         return;

@@ -77,13 +77,17 @@ impl<M: Matrix> Arena<'_, M> {
             }
             let pairs = self.pairs(&gains, (NEAR * mean).max(eps));
             let best = pairs.first().map_or(0.0, |pair| pair.0);
-            let progress = match self.balanced && cycle.len() > 2 && mean > CLEARLY * best {
+            let cyclic = cycle.len() > 2;
+            let mut progress = match cyclic && mean > CLEARLY * best {
                 true => self.go_round(&gains, &cycle, &mut changed),
                 false => self.sweep(pairs, eps, &mut changed, control),
             };
+            if !progress && cyclic {
+                progress = self.go_round(&gains, &cycle, &mut changed);
+            }
             // where not even a cycle helps, a last try is a step on the face
-            stuck = !progress && !(self.balanced && cycle.len() > 2 && self.go_round(&gains, &cycle, &mut changed));
-            moved |= !stuck;
+            stuck = !progress;
+            moved |= progress;
         }
         Ok(moved)
     }

@@ -42,7 +42,7 @@ impl<'m> Lazy<'m> {
     /// `size` rows, those beyond `rows` of zeros.
     fn new(matrix: &'m Single, rows: &'m [u32], size: usize, stride: usize, block: &'m mut [f32]) -> Lazy<'m> {
         let (kernel, length) = (matrix.kernel, matrix.stride);
-        assert!(block.len() >= size * stride && stride >= size && size >= rows.len() && stride % LANES == 0);
+        assert!(block.len() >= size * stride && stride >= size && size >= rows.len() && stride.is_multiple_of(LANES));
         assert!(rows.iter().all(|&row| (row as usize) < length && (row as usize + 1) * length <= kernel.len()));
         let mut columns = rows.to_vec();
         columns.resize(stride, 0);
@@ -172,7 +172,7 @@ unsafe fn add_rows_avx2(columns: &[f32], stride: usize, rows: &[u32], factors: &
 unsafe fn add_rows<L: Lanes>(columns: &[f32], stride: usize, rows: &[u32], factors: &[f32], sums: &mut [f64]) {
     const WIDTH: usize = PANEL / LANES;
     let last = rows.iter().copied().max().unwrap_or(0) as usize;
-    assert!(sums.len() % PANEL == 0 && columns.len() >= last * stride + sums.len());
+    assert!(sums.len().is_multiple_of(PANEL) && columns.len() >= last * stride + sums.len());
     for (panel, sums) in sums.chunks_exact_mut(PANEL).enumerate() {
         for (rows, factors) in rows.chunks(8).zip(factors.chunks(8)) {
             // SAFETY: bounded by the assertion above.
