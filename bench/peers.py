@@ -109,6 +109,12 @@ def _fit_svc(X, y, C):
     return SVC(C=C, cache_size=CACHE).fit(X, y)
 
 
+def _fit_plain_svc(X, y):
+    from sklearn.svm import SVC
+
+    return SVC(cache_size=CACHE).fit(X, y)
+
+
 def _tell_svc(model, X):
     """Support, coefficients, intercept and decision values, 5,000 rows at a time."""
     decision = np.concatenate([
@@ -156,6 +162,7 @@ def _tell_value(answer, X):
 
 _PEERS = {
     "sklearnex SVC": (_fit_svc, _tell_svc),
+    "scikit-learn SVC": (_fit_plain_svc, _tell_svc),
     "rehline": (_fit_rehline, _tell_rehline),
     "LinearSVC crammer_singer": (_fit_crammer_singer, _tell_linear),
     "HiGHS LP": (_fit_highs, _tell_value),

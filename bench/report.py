@@ -38,12 +38,14 @@ class Result:
 
     @property
     def verdict(self):
-        if self.must is None:
+        if self.must is None and self.want is None:
             return ""
         if not self.converged or (self.value is not None and not self.value <= 1.0 + WORSE):
             return "MISSED"
         if self.want is not None and self.ratio <= self.want:
             return "want"
+        if self.must is None:
+            return "not yet"
         if self.ratio <= self.must:
             return "must"
         # of a stopped peer only a bound of the ratio is known

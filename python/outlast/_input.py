@@ -60,7 +60,7 @@ def check_positive_weights(codes: NDArray[Any], weights: NDArray[Any]) -> None:
 def payoff(name: str, value: Any, classes: NDArray[Any]) -> list[list[float]] | None:
     """A utility or cost matrix as rows, in the order of the classes; what is in it is the core's business.
 
-    A DataFrame goes by the names of its rows and columns, everything else by position.
+    A DataFrame with an index goes by the names of its rows and columns, everything else by position.
     """
     if value is None:
         return None
@@ -68,6 +68,9 @@ def payoff(name: str, value: Any, classes: NDArray[Any]) -> list[list[float]] | 
         rows, columns = (_order(name, what, labels, classes) for what, labels in
                          (("rows", value.index), ("columns", value.columns)))
         value = value.to_numpy()[np.ix_(rows, columns)]
+    elif not isinstance(value, (list, tuple)):
+        # other frames iterate over columns; as arrays they don't
+        value = np.asarray(value)
     try:
         return [[float(entry) for entry in row] for row in value]
     except (TypeError, ValueError):

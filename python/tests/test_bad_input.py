@@ -88,6 +88,7 @@ def test_weights():
         ({"utility": np.zeros((2, 2))}, ValueError),
         ({"cost": -np.eye(2)}, ValueError),
         ({"cost": np.ones((2, 2))}, ValueError),
+        ({"utility": np.ones((2, 2))}, ValueError),
         ({"utility": np.eye(2), "cost": np.eye(2)}, ValueError),
         ({"utility_baseline": "lowest"}, ValueError),
         ({"cost_form": "odd"}, ValueError),

@@ -297,6 +297,8 @@ impl Task<'_> {
         let size = self.x.rows() * self.functions();
         // what selects variables pays by the column as well
         let size = if self.parameters.penalty.selects() { size.max(size * self.x.cols() / 20) } else { size };
+        let kinks_and_curves = self.functions() > 1 && self.loss.base().is_smooth();
+        let size = if kinks_and_curves { 10 * size } else { size };
         match size {
             0..=1000 => 1e-10,
             1001..=4000 => 1e-7,

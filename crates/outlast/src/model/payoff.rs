@@ -134,7 +134,7 @@ impl Payoff {
                 row.iter_mut().for_each(|value| *value -= least);
             }
         }
-        if factors.iter().all(|&factor| factor == 0.0) {
+        if factors.chunks_exact(k).all(|row| row.iter().all(|&factor| factor == row[0])) {
             let allowed = "one in which some decision is worth more than another";
             return Err(Error::parameter(name, "a matrix that makes all decisions alike", allowed));
         }

@@ -247,7 +247,9 @@ fn near_kinks(level: &Level, theta: Vec<f64>, plan: Plan, context: &Context) -> 
 /// The majorise-minimise loop on all rows.
 fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Result<End> {
     let tight = step_tolerance(method.level, plan);
-    let limits = Limits { tolerance: tight, loose: tight, decrease: 0.0, max_steps: plan.max_steps };
+    // on many rows, steps that gain less than the tolerance can tell are not taken
+    let decrease = if method.level.rows() > SMALL { SHARE * plan.tolerance } else { 0.0 };
+    let limits = Limits { tolerance: tight, loose: tight, decrease, max_steps: plan.max_steps };
     let begin = Step { gap: plain.relative_gap(), iterations: 0, status: Status::Converged };
     let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
     let status = settle(&mut method, status, control)?;
