@@ -46,6 +46,52 @@ fn smooth_objectives_match_clarabel() {
     }
 }
 
+/// c of rows by their class.
+fn by_class(codes: &[u32], weights: [f64; 3]) -> Vec<f64> {
+    codes.iter().map(|&code| weights[code as usize]).collect()
+}
+
+#[test]
+fn uneven_class_weights_match_clarabel() {
+    // one heavy class, or one light one; in units that suit Clarabel's absolute tolerances
+    let (x, codes) = clouds(50, 2, 3, 0.0, 41);
+    for kernel in kernels() {
+        for loss in smooth() {
+            for weights in [[10.0, 0.1, 0.1], [1.0, 1.0, 1e-2], [1e6, 0.1, 0.1], [1.0, 1.0, 1e-7]] {
+                // Clarabel finds no solution, or one 1e-3 above ours
+                if weights[0] == 1e6 && !matches!(kernel, KernelFunction::Linear) {
+                    continue;
+                }
+                let caps = by_class(&codes, weights);
+                let uneven = problem(&x, &codes, 3, &caps, loss, &kernel);
+                let expected = clarabel_objective(&uneven, &x, &uneven.untruncated());
+                let found = solve(&uneven).objective;
+                assert!(close(found, expected, AGREES), "{weights:?} {loss:?}: {found} vs {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn class_weights_however_uneven_end_with_the_judges_consent() {
+    // intercepts of the logarithm of the ratio, and rows with r = c to the last digit
+    let (x, codes) = clouds(50, 2, 3, 0.0, 41);
+    for kernel in kernels() {
+        for loss in smooth() {
+            for ratio in [1e2f64, 1e4, 1e8] {
+                for c in [1e-4, 1.0, 1e2] {
+                    for weights in
+                        [[c, c / ratio, c / ratio], [c, c, c / ratio], [c * ratio.sqrt(), c, c / ratio.sqrt()]]
+                    {
+                        let caps = by_class(&codes, weights);
+                        solve(&problem(&x, &codes, 3, &caps, loss, &kernel));
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn hinge_objectives_match_clarabel() {
     for k in 2..=5 {
