@@ -28,13 +28,16 @@ use super::super::majorize::{self, Limits, Majorizer, Step};
 use super::super::{Options, Solution, Status};
 use super::gram::Gram;
 use super::two_level::Sizes;
-use super::{EXACT_PATH, LARGEST_CAP, LOOSENESS, NAME};
+use super::{LARGEST_CAP, LOOSENESS, NAME};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Isa;
 use crate::problem::{Majorant, ManyClass, Terms};
 use joint::Joint;
 use levels::Solver;
+
+/// Up to this many rows each step of the path is solved in full; beyond, only when the bound stands.
+const EXACT_PATH: usize = 1500;
 
 /// Solves a hinge problem with many classes, truncated or not, for any kernel.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
