@@ -28,7 +28,7 @@ use super::super::majorize::{self, Limits, Majorizer, Step};
 use super::super::{Options, Solution, Status};
 use super::gram::Gram;
 use super::two_level::Sizes;
-use super::{LARGEST_CAP, LOOSENESS, NAME};
+use super::{LARGEST_CAP, NAME};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Isa;
@@ -39,6 +39,11 @@ use levels::Solver;
 /// Up to this many rows each step of the path is solved in full; beyond, only when the bound stands.
 const EXACT_PATH: usize = 1500;
 
+/// Beyond, the untruncated problem, which only starts the path, and the steps while the bound moves are solved to this many
+/// times the tolerance.
+const LOOSE_START: f64 = 100.0;
+const LOOSE_STEP: f64 = 200.0;
+
 /// Solves a hinge problem with many classes, truncated or not, for any kernel.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
     solve_many_on(Isa::detect(), problem, options, control)
@@ -48,18 +53,19 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
 pub fn solve_many_on(isa: Isa, problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
     let mut machine = Machine::prepare(isa, problem, options)?;
     machine.warm_start(options);
-    let start = machine.minimize(options.tolerance, control)?;
     // the cost form is a difference of convex functions even when nothing is truncated
     let convex = problem.loss.truncation().is_none() && !matches!(problem.terms, Terms::Cost(_));
+    let small = problem.rows() <= EXACT_PATH;
+    let looser = |times: f64| if small { options.tolerance } else { times * options.tolerance };
+    let start = machine.minimize(if convex { options.tolerance } else { looser(LOOSE_START) }, control)?;
     if convex || start.status == Status::TimeLimit {
         let trace = vec![machine.objective()];
         let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
         return Ok(machine.solution(report));
     }
-    let small = problem.rows() <= EXACT_PATH;
     let limits = Limits {
         tolerance: options.tolerance,
-        loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
+        loose: looser(LOOSE_STEP),
         decrease: 0.01 * options.tolerance,
         max_steps: options.max_steps,
     };
