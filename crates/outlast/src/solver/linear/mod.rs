@@ -73,7 +73,7 @@ const WARM_ERROR: f64 = 0.2;
 /// };
 /// let solution = linear::solve(&problem, &Options { tolerance: 1e-8, ..Options::default() }, &Control::default())?;
 /// // the widest gap between the classes is from 1 to 2: w = 2, b = -3
-/// assert!((solution.weights.unwrap()[0] - 2.0).abs() < 1e-3 && (solution.intercept() + 3.0).abs() < 1e-3);
+/// assert!((solution.weights.as_ref().unwrap()[0] - 2.0).abs() < 1e-3 && (solution.intercept() + 3.0).abs() < 1e-3);
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
