@@ -33,7 +33,7 @@ const SHORT: f64 = 0.1;
 /// Where the solver begins.
 pub(super) struct Begin<'a> {
     pub theta: &'a [f64],
-    /// How far off z is expected to be: sets mu.
+    /// How far off z (with k classes, f) is expected to be: sets mu.
     pub width: f64,
 }
 

@@ -160,7 +160,7 @@ pub(super) struct Outcome {
     pub steps: usize,
 }
 
-/// When Newton's method ends: a step moved z by less than `still` (root mean square), or the most steps were taken.
+/// When Newton's method ends: a step moved z (with k classes, the scores) by less than `still` (root mean square), or the most steps were taken.
 #[derive(Clone, Copy)]
 pub(super) struct Stop {
     pub still: f64,

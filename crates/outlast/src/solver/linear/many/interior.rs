@@ -18,6 +18,7 @@
 //! since the problem is quadratic. Every theta has a centred start: xi solves sum_j mu / (xi - f_j - o_j) = c.
 //! Duality gap of any iterate: sum_ij q_ij (max_l (f + o)_il - (f + o)_ij) + |r_w|^2 / (2 rho) - b.r_b.
 
+pub(super) use super::super::interior::Begin;
 use super::dual::Dual;
 use super::level::{Block, Level, PairGrams, Side, add};
 use crate::control::Control;
@@ -45,13 +46,6 @@ const LIGHT: f64 = 1e-9;
 const UNBALANCED: f64 = 30.0;
 /// Newton steps for the centred start of a row.
 const LIFTS: usize = 60;
-
-/// Where the solver begins.
-pub(super) struct Begin<'a> {
-    pub theta: &'a [f64],
-    /// How far off f is expected to be: sets mu.
-    pub width: f64,
-}
 
 /// An approximate solution with its multipliers.
 #[derive(Debug, Clone)]

@@ -14,6 +14,7 @@
 //! curvature of the parabola that bounds its kink from above, with which (lambda = 1) no step goes beyond the kinks it should
 //! not pass. Every step lowers the smoothed value.
 
+pub(super) use super::super::smooth::Stop;
 use super::level::{Block, Level, PairGrams, Side, add};
 use crate::control::Control;
 use crate::error::Result;
@@ -304,15 +305,6 @@ pub(super) struct Outcome {
     /// Root mean square change of a difference of two scores from start to end.
     pub moved: f64,
     pub steps: usize,
-}
-
-/// When Newton's method ends: a step moved the scores by less than `still` (root mean square), or the most steps were taken.
-#[derive(Clone, Copy)]
-pub(super) struct Stop {
-    pub still: f64,
-    pub most: usize,
-    /// Largest root mean square movement in one step on the non-convex loss.
-    pub trust: f64,
 }
 
 /// Lowers the smoothed objective from `theta`; `f` ends as the scores there.
