@@ -5,16 +5,19 @@
 //! | [`Isa::dots`] | x_i . w for each row of a block |
 //! | [`Isa::accumulate`] | out += sum_i a_i x_i |
 //! | [`Isa::gram`] | G += T'T for a tile of rows, lower triangle |
+//! | [`cholesky`] | Cholesky factor in place, unshifted |
 //! | [`Factor`] | Cholesky factor of a symmetric positive matrix, equilibrated and refined |
 //!
 //! The first three are compiled for AVX-512, AVX2 with FMA, and any machine; [`Isa::detect`] chooses once at run time.
 
 mod factor;
 mod portable;
+mod small;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
 pub use factor::Factor;
+pub use small::{cholesky, cholesky_solve};
 
 /// Lanes of the widest vector used, in doubles. Strides of padded rows are multiples of this.
 pub const LANES: usize = 8;

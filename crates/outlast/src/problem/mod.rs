@@ -2,6 +2,7 @@
 //! The judges [`TwoClass`] and [`ManyClass`] evaluate objective, duality gap and KKT residual of *any* candidate in double
 //! precision.
 
+pub mod ablation;
 pub mod kernel;
 pub mod loss;
 mod many_class;
