@@ -1,6 +1,7 @@
 //! Solvers: from a [`TwoClass`](crate::problem::TwoClass) or [`ManyClass`](crate::problem::ManyClass) problem to a [`Solution`]. They know nothing of files, labels or
 //! models.
 
+pub mod ablation;
 mod choose;
 pub mod coordinate;
 pub mod interior;

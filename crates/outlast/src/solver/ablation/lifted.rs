@@ -1,0 +1,411 @@
+//! The relaxation over given rows: a few columns of W, the smoothing taken away in steps, a certificate at the end of each.
+//!
+//! ```text
+//! for e = .3, .1, .03, ...:
+//!   Newton's method at smoothing e; with a budget, a few steps of the proximal method of multipliers
+//!   e <= .02: compress V to its rank; while an eigenvalue of G exceeds r: append the eigenvector to V, Newton again
+//!   upper = value at e = 0, lower = certificate; stop when upper - lower <= tolerance |upper|
+//! ```
+//!
+//! The problem is convex in (w, R), so a W that is stationary with H >= 0 is a global minimiser; the number of columns stays at the rank of
+//! the solution plus one, seldom more than 8.
+
+use super::lower::{Curve, Multipliers, certified, jacobi};
+use super::newton::{Effort, descend};
+use super::smoothed::{Budget, Point, Rows, Smoothed, sum};
+use crate::control::Control;
+use crate::error::Result;
+use crate::linalg::dot;
+use crate::problem::ablation::relaxed_loss;
+use crate::solver::Status;
+
+const SMOOTHINGS: [f64; 11] = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6];
+/// From this smoothing on the rank is adapted.
+const ADAPT: f64 = 0.02;
+/// Columns of W at the start.
+const FIRST_COLUMNS: usize = 4;
+const ESCAPES: usize = 15;
+const NEWTON_STEPS: usize = 300;
+/// Values below this share of sum c count as 0 when the gap is measured.
+const NOTHING: f64 = 1e-9;
+
+/// The level of the truncated rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Level {
+    /// Given: 1 for REH.
+    Given(f64),
+    /// Found, for a budget of (1 - rho) sum c.
+    Budget(f64),
+}
+
+/// What is asked of a solve.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Goal {
+    /// Relative gap.
+    pub(super) tolerance: f64,
+    /// A lower bound of this is enough.
+    pub(super) cutoff: f64,
+    /// Largest smoothing at which a certificate is taken.
+    pub(super) certify_from: f64,
+    /// Smallest smoothing.
+    pub(super) finest: f64,
+    /// Largest smoothing.
+    pub(super) coarsest: f64,
+    /// Most Newton steps in all.
+    pub(super) steps: usize,
+}
+
+impl Goal {
+    pub(super) fn full(tolerance: f64, steps: usize) -> Goal {
+        Goal { tolerance, cutoff: f64::INFINITY, certify_from: 0.02, finest: 0.0, coarsest: 1.0, steps }
+    }
+}
+
+/// A solved relaxation.
+#[derive(Debug, Clone)]
+pub(super) struct Lifted {
+    /// W, its columns one after the other.
+    pub(super) w: Vec<f64>,
+    pub(super) columns: usize,
+    /// Value of the relaxation at W, an upper bound of its minimum.
+    pub(super) value: f64,
+    /// Certified lower bound.
+    pub(super) lower: f64,
+    /// t
+    pub(super) level: f64,
+    pub(super) eta: Vec<f64>,
+    pub(super) alpha: Vec<f64>,
+    pub(super) sigma: Vec<f64>,
+    pub(super) steps: usize,
+    pub(super) status: Status,
+}
+
+/// W to begin with: w along the mean row, V at random, both of the length that makes margins near 1.
+pub(super) fn start(rows: &Rows, seed: u64) -> (Vec<f64>, usize) {
+    let (n, m) = (rows.len(), rows.features.columns);
+    let columns = FIRST_COLUMNS.min(m + 1);
+    let mut w = vec![0.0; columns * m];
+    let mut squares = 0.0;
+    for row in 0..n {
+        let f = rows.features.row(row);
+        squares += dot(f, f);
+        w[..m].iter_mut().zip(f).for_each(|(w, f)| *w += rows.caps[row] * f);
+    }
+    let unit = (n as f64 / squares.max(f64::MIN_POSITIVE)).sqrt();
+    let length = dot(&w[..m], &w[..m]).sqrt().max(f64::MIN_POSITIVE);
+    w[..m].iter_mut().for_each(|w| *w *= unit / length);
+    let mut state = seed ^ 0x5851_F42D_4C95_7F2D;
+    let spread = unit / ((columns.max(2) - 1) as f64).sqrt();
+    for value in &mut w[m..] {
+        *value = spread * normal(&mut state);
+    }
+    (w, columns)
+}
+
+/// Roughly normal.
+fn normal(state: &mut u64) -> f64 {
+    let mut total = -6.0;
+    for _ in 0..12 {
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        total += ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+    }
+    total
+}
+
+/// Solves the relaxation from a given W.
+pub(super) fn solve(
+    rows: &Rows,
+    error: f64,
+    level: Level,
+    start: (Vec<f64>, usize),
+    goal: Goal,
+    control: &Control,
+    watch: &dyn Fn(usize, f64, f64),
+) -> Result<Lifted> {
+    let total: f64 = rows.caps.iter().sum();
+    let mut work = Work {
+        rows,
+        point: Point::new(start.0, start.1),
+        target: if let Level::Budget(target) = level { Some(target) } else { None },
+        level: if let Level::Given(level) = level { level } else { 1.0 },
+        strength: 1.0,
+        steps: 0,
+        goal,
+        control,
+    };
+    let mut best: Option<Lifted> = None;
+    let mut lower = f64::NEG_INFINITY;
+    let mut status = Status::Inaccurate;
+    for e in SMOOTHINGS {
+        if e > goal.coarsest {
+            continue;
+        }
+        if e < goal.finest {
+            break;
+        }
+        let (curve, multipliers, top) = work.stage(e)?;
+        if e <= goal.certify_from || work.steps >= goal.steps {
+            let (bound, _) = certified(rows, error, work.level, &multipliers, &curve, top);
+            let level = work.level;
+            let bound = bound - work.target.map_or(0.0, |target| level * target * (1.0 + 4.0 * f64::EPSILON));
+            lower = lower.max(bound);
+            let value = work.value();
+            if best.as_ref().is_none_or(|best| value < best.value) {
+                best = Some(work.answer(value, e, multipliers));
+            }
+            let value = best.as_ref().map_or(value, |best| best.value);
+            watch(work.steps, value, lower);
+            if value - lower <= goal.tolerance * value.abs().max(NOTHING * total) || lower >= goal.cutoff {
+                status = Status::Converged;
+                break;
+            }
+        }
+        control.check()?;
+        if control.out_of_time() {
+            status = Status::TimeLimit;
+            if best.is_none() {
+                let (bound, _) = certified(rows, error, work.level, &multipliers_of(&work, e), &curve, top);
+                lower = bound - work.target.map_or(0.0, |target| work.level * target * (1.0 + 4.0 * f64::EPSILON));
+                best = Some(work.answer(work.value(), e, multipliers_of(&work, e)));
+            }
+            break;
+        }
+        if work.steps >= goal.steps {
+            status = Status::IterationLimit;
+            break;
+        }
+    }
+    let steps = work.steps;
+    let mut answer = match best {
+        Some(best) => best,
+        None => {
+            let value = work.value();
+            let multipliers = multipliers_of(&work, goal.coarsest);
+            work.answer(value, goal.coarsest, multipliers)
+        }
+    };
+    answer.lower = lower;
+    answer.steps = steps;
+    answer.status = status;
+    Ok(answer)
+}
+
+fn multipliers_of(work: &Work, e: f64) -> Multipliers {
+    work.multipliers(e)
+}
+
+struct Work<'a, 'b> {
+    rows: &'a Rows<'a>,
+    point: Point,
+    /// The budget, if any.
+    target: Option<f64>,
+    level: f64,
+    /// z of the proximal method relative to t.
+    strength: f64,
+    steps: usize,
+    goal: Goal,
+    control: &'a Control<'b>,
+}
+
+impl Work<'_, '_> {
+    fn smoothed(&self, e: f64) -> Smoothed<'_> {
+        let strength = self.strength * self.level.max(1e-6);
+        let budget = self.target.map(|target| Budget { target, centre: self.level, strength });
+        Smoothed { rows: *self.rows, smoothing: e * e, level: self.level, budget }
+    }
+
+    /// Minimises at a smoothing, to second order where the rank is adapted.
+    fn stage(&mut self, e: f64) -> Result<(Curve, Multipliers, f64)> {
+        let adapt = e <= ADAPT;
+        if adapt {
+            self.compress();
+        }
+        for _ in 0..ESCAPES {
+            self.descend(e)?;
+            let multipliers = self.multipliers(e);
+            let curve = Curve::new(self.rows, self.level, &multipliers);
+            let (top, vector) = if adapt || e <= self.goal.certify_from { curve.top() } else { (0.0, Vec::new()) };
+            let tired = self.steps >= self.goal.steps || self.control.out_of_time();
+            if !adapt || tired || !(top > 1.0 + 1e-7) || !self.escape(e, &vector) {
+                return Ok((curve, multipliers, top));
+            }
+        }
+        let multipliers = self.multipliers(e);
+        let curve = Curve::new(self.rows, self.level, &multipliers);
+        let (top, _) = curve.top();
+        Ok((curve, multipliers, top))
+    }
+
+    fn descend(&mut self, e: f64) -> Result<()> {
+        let rounds = match self.target {
+            None => 1,
+            Some(_) if e > ADAPT => 2,
+            Some(_) => 8,
+        };
+        for _ in 0..rounds {
+            let mut point = std::mem::take(&mut self.point);
+            let problem = self.smoothed(e);
+            if point.value == 0.0 {
+                problem.evaluate(&mut point);
+            }
+            let share = (0.02 * self.goal.tolerance).max(1e-4 * e * e);
+            let enough = share * point.value.abs();
+            let left = self.goal.steps.saturating_sub(self.steps).clamp(1, NEWTON_STEPS);
+            let steps = descend(&problem, &mut point, Effort { enough, steps: left }, self.control)?;
+            let before = self.level;
+            self.level = point.level;
+            self.point = point;
+            self.steps += steps;
+            let Some(_) = self.target else { break };
+            let strength = self.strength * before.max(1e-6);
+            let moved = self.level - before;
+            self.level = self.level.max(1e-12);
+            if (moved * moved / strength).abs() <= enough {
+                break;
+            }
+            self.strength = (4.0 * self.strength).min(1e4);
+        }
+        Ok(())
+    }
+
+    fn multipliers(&self, e: f64) -> Multipliers {
+        let n = self.rows.len();
+        let (mut alpha, mut sigma) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for row in 0..n {
+            let loss = self.loss(row, e);
+            alpha.push(loss.alpha);
+            sigma.push(loss.sigma);
+        }
+        Multipliers { alpha, sigma }
+    }
+
+    fn loss(&self, row: usize, e: f64) -> crate::problem::ablation::RelaxedLoss {
+        let n = self.rows.len();
+        let level = self.rows.level(row, self.level);
+        relaxed_loss(level, self.point.margins[row], self.point.squared(row, n), e * e)
+    }
+
+    /// The value without smoothing: with a budget, the largest over the level.
+    fn value(&self) -> f64 {
+        let n = self.rows.len();
+        let penalty = 0.5 * self.rows.ridge * dot(&self.point.w, &self.point.w);
+        let at = |t: f64| {
+            let loss = |row: usize| {
+                let level = self.rows.level(row, t);
+                self.rows.caps[row]
+                    * relaxed_loss(level, self.point.margins[row], self.point.squared(row, n), 0.0).value
+            };
+            sum(n, self.rows.is_large(1), loss)
+        };
+        let Some(target) = self.target else { return penalty + at(self.level) };
+        let slope = |t: f64| {
+            let outlying = |row: usize| {
+                let level = self.rows.level(row, t);
+                let loss = relaxed_loss(level, self.point.margins[row], self.point.squared(row, n), 0.0);
+                self.rows.caps[row] * (1.0 - loss.eta)
+            };
+            sum(n, self.rows.is_large(1), outlying) - target
+        };
+        // concave in t: the zero of a decreasing slope, from around the level at hand
+        let (mut low, mut high) = (self.level, self.level.max(1e-12));
+        let mut step = 1e-6 * high;
+        while slope(high) > 0.0 && high < 1e15 {
+            low = high;
+            high += step;
+            step *= 4.0;
+        }
+        step = 1e-6 * low;
+        while low > 0.0 && slope(low) <= 0.0 {
+            high = low;
+            low = (low - step).max(0.0);
+            step *= 4.0;
+        }
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if !(high - low > 1e-14 * high) {
+                break;
+            }
+            if slope(middle) > 0.0 { low = middle } else { high = middle }
+        }
+        penalty + [low, high, self.level].into_iter().map(|t| at(t) - t * target).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn answer(&self, value: f64, e: f64, multipliers: Multipliers) -> Lifted {
+        Lifted {
+            w: self.point.w.clone(),
+            columns: self.point.columns,
+            value,
+            lower: f64::NEG_INFINITY,
+            level: self.level,
+            eta: (0..self.rows.len()).map(|row| self.loss(row, e).eta).collect(),
+            alpha: multipliers.alpha,
+            sigma: multipliers.sigma,
+            steps: 0,
+            status: Status::Inaccurate,
+        }
+    }
+
+    /// V rotated so that its columns are orthogonal, those of no length dropped: VV' stays.
+    fn compress(&mut self) {
+        let m = self.rows.features.columns;
+        let r = self.point.columns;
+        if r <= 1 {
+            return;
+        }
+        let v = &self.point.w[m..];
+        let order = r - 1;
+        let mut gram = vec![0.0; order * order];
+        for j in 0..order {
+            for k in 0..=j {
+                gram[j * order + k] = dot(&v[j * m..(j + 1) * m], &v[k * m..(k + 1) * m]);
+                gram[k * order + j] = gram[j * order + k];
+            }
+        }
+        let (values, vectors) = jacobi(&gram, order);
+        let least = 1e-12 * dot(&self.point.w, &self.point.w);
+        let mut w = self.point.w[..m].to_vec();
+        for at in (0..order).filter(|&at| values[at] > least) {
+            let from = w.len();
+            w.resize(from + m, 0.0);
+            for k in 0..order {
+                let weight = vectors[k * order + at];
+                w[from..].iter_mut().zip(&v[k * m..(k + 1) * m]).for_each(|(w, v)| *w += weight * v);
+            }
+        }
+        self.point.columns = w.len() / m.max(1);
+        self.point.w = w;
+    }
+
+    /// Appends a direction to V at the best of some lengths. `false` when none of them goes down.
+    fn escape(&mut self, e: f64, direction: &[f64]) -> bool {
+        self.compress();
+        let base = dot(&self.point.w, &self.point.w).sqrt().max(f64::MIN_POSITIVE);
+        let problem = self.smoothed(e);
+        let before = {
+            let mut here = Point::new(self.point.w.clone(), self.point.columns);
+            problem.evaluate(&mut here);
+            here.value
+        };
+        let mut best: Option<Point> = None;
+        for k in 0..12 {
+            let length = base * 10f64.powf(-5.0 + 0.5 * f64::from(k));
+            let mut w = self.point.w.clone();
+            w.extend(direction.iter().map(|value| length * value));
+            let mut trial = Point::new(w, self.point.columns + 1);
+            problem.evaluate(&mut trial);
+            if best.as_ref().is_none_or(|best| trial.value < best.value) {
+                best = Some(trial);
+            }
+        }
+        match best {
+            Some(best) if best.value < before - 1e-14 * before.abs() => {
+                self.point = best;
+                true
+            }
+            _ => false,
+        }
+    }
+}
