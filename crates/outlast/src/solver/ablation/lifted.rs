@@ -20,11 +20,14 @@ use crate::problem::ablation::relaxed_loss;
 use crate::solver::Status;
 
 const SMOOTHINGS: [f64; 11] = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6];
-/// From this smoothing on the rank is adapted.
+/// From this smoothing on the rank is exact; before, an eigenvalue may exceed the ridge by LOOSE.
 const ADAPT: f64 = 0.02;
+const LOOSE: f64 = 0.05;
 /// Columns of W at the start.
 const FIRST_COLUMNS: usize = 4;
 const ESCAPES: usize = 15;
+/// Most directions appended at once.
+const MOST_DIRECTIONS: usize = 6;
 const NEWTON_STEPS: usize = 300;
 /// Values below this share of sum c count as 0 when the gap is measured.
 const NOTHING: f64 = 1e-9;
@@ -45,6 +48,8 @@ pub(super) struct Goal {
     pub(super) tolerance: f64,
     /// A lower bound of this is enough.
     pub(super) cutoff: f64,
+    /// A value below this is enough: the bound can't exceed it.
+    pub(super) hopeless: f64,
     /// Largest smoothing at which a certificate is taken.
     pub(super) certify_from: f64,
     /// Smallest smoothing.
@@ -57,7 +62,15 @@ pub(super) struct Goal {
 
 impl Goal {
     pub(super) fn full(tolerance: f64, steps: usize) -> Goal {
-        Goal { tolerance, cutoff: f64::INFINITY, certify_from: 0.02, finest: 0.0, coarsest: 1.0, steps }
+        Goal {
+            tolerance,
+            cutoff: f64::INFINITY,
+            hopeless: f64::NEG_INFINITY,
+            certify_from: 0.02,
+            finest: 0.0,
+            coarsest: 1.0,
+            steps,
+        }
     }
 }
 
@@ -131,7 +144,8 @@ pub(super) fn solve(
         point: Point::new(start.0, start.1),
         target: if let Level::Budget(target) = level { Some(target) } else { None },
         level: if let Level::Given(level) = level { level } else { 1.0 },
-        strength: 1.0,
+        strength: 3.0,
+        scale: 1.0,
         steps: 0,
         goal,
         control,
@@ -147,54 +161,42 @@ pub(super) fn solve(
             break;
         }
         let (curve, multipliers, top) = work.stage(e)?;
-        if e <= goal.certify_from || work.steps >= goal.steps {
+        control.check()?;
+        let ending = match () {
+            _ if control.out_of_time() => Some(Status::TimeLimit),
+            _ if work.steps >= goal.steps => Some(Status::IterationLimit),
+            _ => None,
+        };
+        if e <= goal.certify_from || ending.is_some() {
             let (bound, _) = certified(rows, error, work.level, &multipliers, &curve, top);
-            let level = work.level;
-            let bound = bound - work.target.map_or(0.0, |target| level * target * (1.0 + 4.0 * f64::EPSILON));
-            lower = lower.max(bound);
+            let price = work.target.map_or(0.0, |target| work.level * target * (1.0 + 4.0 * f64::EPSILON));
+            lower = lower.max(bound - price);
             let value = work.value();
             if best.as_ref().is_none_or(|best| value < best.value) {
                 best = Some(work.answer(value, e, multipliers));
             }
             let value = best.as_ref().map_or(value, |best| best.value);
             watch(work.steps, value, lower);
-            if value - lower <= goal.tolerance * value.abs().max(NOTHING * total) || lower >= goal.cutoff {
+            let tight = value - lower <= goal.tolerance * value.abs().max(NOTHING * total);
+            if tight || lower >= goal.cutoff || value < goal.hopeless {
                 status = Status::Converged;
                 break;
             }
         }
-        control.check()?;
-        if control.out_of_time() {
-            status = Status::TimeLimit;
-            if best.is_none() {
-                let (bound, _) = certified(rows, error, work.level, &multipliers_of(&work, e), &curve, top);
-                lower = bound - work.target.map_or(0.0, |target| work.level * target * (1.0 + 4.0 * f64::EPSILON));
-                best = Some(work.answer(work.value(), e, multipliers_of(&work, e)));
-            }
-            break;
-        }
-        if work.steps >= goal.steps {
-            status = Status::IterationLimit;
+        if let Some(ending) = ending {
+            status = ending;
             break;
         }
     }
     let steps = work.steps;
-    let mut answer = match best {
-        Some(best) => best,
-        None => {
-            let value = work.value();
-            let multipliers = multipliers_of(&work, goal.coarsest);
-            work.answer(value, goal.coarsest, multipliers)
-        }
-    };
+    let mut answer = best.unwrap_or_else(|| {
+        let e = goal.coarsest.min(SMOOTHINGS[0]);
+        work.answer(work.value(), e, work.multipliers(e))
+    });
     answer.lower = lower;
     answer.steps = steps;
     answer.status = status;
     Ok(answer)
-}
-
-fn multipliers_of(work: &Work, e: f64) -> Multipliers {
-    work.multipliers(e)
 }
 
 struct Work<'a, 'b> {
@@ -205,38 +207,49 @@ struct Work<'a, 'b> {
     level: f64,
     /// z of the proximal method relative to t.
     strength: f64,
+    /// The level that smoothing is relative to.
+    scale: f64,
     steps: usize,
     goal: Goal,
     control: &'a Control<'b>,
 }
 
 impl Work<'_, '_> {
-    fn smoothed(&self, e: f64) -> Smoothed<'_> {
-        let strength = self.strength * self.level.max(1e-6);
-        let budget = self.target.map(|target| Budget { target, centre: self.level, strength });
-        Smoothed { rows: *self.rows, smoothing: e * e, level: self.level, budget }
+    /// e^2 in units of the level: l_t is homogeneous in (t, 1 - a, b).
+    fn smoothing(&self, e: f64) -> f64 {
+        let unit = if self.target.is_some() { self.scale.min(1.0) } else { 1.0 };
+        (e * unit) * (e * unit)
     }
 
-    /// Minimises at a smoothing, to second order where the rank is adapted.
+    /// z = strength t^2 / value: the level's own curvature is of the order value / t^2.
+    fn reach(&self) -> f64 {
+        let total: f64 = self.rows.caps.iter().sum();
+        let value = if self.point.value > 0.0 { self.point.value } else { self.level * total };
+        self.strength * self.level * (self.level / value)
+    }
+
+    fn smoothed(&self, e: f64) -> Smoothed<'_> {
+        let budget = self.target.map(|target| Budget { target, centre: self.level, strength: self.reach() });
+        Smoothed { rows: *self.rows, smoothing: self.smoothing(e), level: self.level, budget }
+    }
+
+    /// Minimises at a smoothing, to second order where the rank is adapted, and gives what the certificate needs.
     fn stage(&mut self, e: f64) -> Result<(Curve, Multipliers, f64)> {
-        let adapt = e <= ADAPT;
-        if adapt {
-            self.compress();
-        }
+        self.compress();
         for _ in 0..ESCAPES {
             self.descend(e)?;
             let multipliers = self.multipliers(e);
             let curve = Curve::new(self.rows, self.level, &multipliers);
-            let (top, vector) = if adapt || e <= self.goal.certify_from { curve.top() } else { (0.0, Vec::new()) };
+            let (tops, directions) = curve.tops(MOST_DIRECTIONS);
+            let top = tops.first().copied().unwrap_or(0.0);
             let tired = self.steps >= self.goal.steps || self.control.out_of_time();
-            if !adapt || tired || !(top > 1.0 + 1e-7) || !self.escape(e, &vector) {
+            let least = if e > ADAPT { 1.0 + LOOSE } else { 1.0 + 1e-7 };
+            let above = tops.iter().filter(|&&value| value > least).count();
+            if tired || above == 0 || !self.escape(e, &directions[..above * self.rows.features.columns]) {
                 return Ok((curve, multipliers, top));
             }
         }
-        let multipliers = self.multipliers(e);
-        let curve = Curve::new(self.rows, self.level, &multipliers);
-        let (top, _) = curve.top();
-        Ok((curve, multipliers, top))
+        Ok(self.certificate(e))
     }
 
     fn descend(&mut self, e: f64) -> Result<()> {
@@ -245,6 +258,7 @@ impl Work<'_, '_> {
             Some(_) if e > ADAPT => 2,
             Some(_) => 8,
         };
+        self.scale = self.level;
         for _ in 0..rounds {
             let mut point = std::mem::take(&mut self.point);
             let problem = self.smoothed(e);
@@ -255,20 +269,27 @@ impl Work<'_, '_> {
             let enough = share * point.value.abs();
             let left = self.goal.steps.saturating_sub(self.steps).clamp(1, NEWTON_STEPS);
             let steps = descend(&problem, &mut point, Effort { enough, steps: left }, self.control)?;
-            let before = self.level;
+            let (before, reach) = (self.level, problem.budget.map_or(1.0, |budget| budget.strength));
             self.level = point.level;
             self.point = point;
             self.steps += steps;
             let Some(_) = self.target else { break };
-            let strength = self.strength * before.max(1e-6);
             let moved = self.level - before;
-            self.level = self.level.max(1e-12);
-            if (moved * moved / strength).abs() <= enough {
+            // a step to 0 would have no unit of its own
+            self.level = self.level.max(0.01 * before);
+            if moved * moved / reach <= enough {
                 break;
             }
-            self.strength = (4.0 * self.strength).min(1e4);
+            self.strength = (4.0 * self.strength).min(1e6);
         }
         Ok(())
+    }
+
+    fn certificate(&self, e: f64) -> (Curve, Multipliers, f64) {
+        let multipliers = self.multipliers(e);
+        let curve = Curve::new(self.rows, self.level, &multipliers);
+        let top = curve.tops(1).0.first().copied().unwrap_or(0.0);
+        (curve, multipliers, top)
     }
 
     fn multipliers(&self, e: f64) -> Multipliers {
@@ -285,7 +306,7 @@ impl Work<'_, '_> {
     fn loss(&self, row: usize, e: f64) -> crate::problem::ablation::RelaxedLoss {
         let n = self.rows.len();
         let level = self.rows.level(row, self.level);
-        relaxed_loss(level, self.point.margins[row], self.point.squared(row, n), e * e)
+        relaxed_loss(level, self.point.margins[row], self.point.squared(row, n), self.smoothing(e))
     }
 
     /// The value without smoothing: with a budget, the largest over the level.
@@ -379,9 +400,10 @@ impl Work<'_, '_> {
         self.point.w = w;
     }
 
-    /// Appends a direction to V at the best of some lengths. `false` when none of them goes down.
-    fn escape(&mut self, e: f64, direction: &[f64]) -> bool {
+    /// Appends directions to V at the best of some lengths. `false` when none of them goes down.
+    fn escape(&mut self, e: f64, directions: &[f64]) -> bool {
         self.compress();
+        let m = self.rows.features.columns;
         let base = dot(&self.point.w, &self.point.w).sqrt().max(f64::MIN_POSITIVE);
         let problem = self.smoothed(e);
         let before = {
@@ -393,8 +415,8 @@ impl Work<'_, '_> {
         for k in 0..12 {
             let length = base * 10f64.powf(-5.0 + 0.5 * f64::from(k));
             let mut w = self.point.w.clone();
-            w.extend(direction.iter().map(|value| length * value));
-            let mut trial = Point::new(w, self.point.columns + 1);
+            w.extend(directions.iter().map(|value| length * value));
+            let mut trial = Point::new(w, self.point.columns + directions.len() / m);
             problem.evaluate(&mut trial);
             if best.as_ref().is_none_or(|best| trial.value < best.value) {
                 best = Some(trial);

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 /// How far below the ridge the largest eigenvalue of G is kept, relative: from, factor, steps.
 const MARGINS: (f64, f64, usize) = (3e-11, 10.0, 11);
 const ROWS_PER_PIECE: usize = 512;
+/// Order up to which all eigenvectors are computed.
+const SMALL: usize = 16;
 
 /// alpha and sigma of every row.
 #[derive(Debug, Clone, Default)]
@@ -72,10 +74,11 @@ impl Curve {
         Curve { order: m, ridge: rows.ridge, gram, linear: total.linear, constant: total.constant }
     }
 
-    /// The largest eigenvalue of G relative to the ridge, and its eigenvector.
-    pub(super) fn top(&self) -> (f64, Vec<f64>) {
-        let (value, vector) = largest_eigenpair(&self.gram, self.order);
-        (value / self.ridge, vector)
+    /// The largest eigenvalues of G relative to the ridge, falling, and their eigenvectors one after the other.
+    pub(super) fn tops(&self, most: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut values, vectors) = largest_eigenpairs(&self.gram, self.order, most);
+        values.iter_mut().for_each(|value| *value /= self.ridge);
+        (values, vectors)
     }
 
     /// The bound at g, up to rounding; `None` where H is not positive definite. `scratch` holds a matrix.
@@ -212,17 +215,18 @@ pub(super) fn certified(
     (f64::NEG_INFINITY, scale)
 }
 
-/// The largest eigenvalue and its eigenvector: Jacobi rotations for a small matrix, Lanczos with full reorthogonalisation else.
-pub(super) fn largest_eigenpair(matrix: &[f64], order: usize) -> (f64, Vec<f64>) {
-    if order == 0 {
-        return (0.0, Vec::new());
+/// The largest eigenvalues, falling, and their eigenvectors one after the other: Jacobi rotations for a small matrix, Lanczos with full
+/// reorthogonalisation else, where the later ones are approximate.
+pub(super) fn largest_eigenpairs(matrix: &[f64], order: usize, most: usize) -> (Vec<f64>, Vec<f64>) {
+    if order > SMALL {
+        return lanczos(matrix, order, most);
     }
-    if order <= 16 {
-        let (values, vectors) = jacobi(matrix, order);
-        let at = (0..order).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
-        return (values[at], (0..order).map(|j| vectors[j * order + at]).collect());
-    }
-    lanczos(matrix, order)
+    let (values, vectors) = jacobi(matrix, order);
+    let mut at: Vec<usize> = (0..order).collect();
+    at.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    at.truncate(most);
+    let chosen = at.iter().flat_map(|&at| (0..order).map(move |j| j * order + at)).map(|k| vectors[k]).collect();
+    (at.iter().map(|&at| values[at]).collect(), chosen)
 }
 
 /// Eigenvalues and eigenvectors (columns, row-major) of a small symmetric matrix.
@@ -263,7 +267,7 @@ pub(super) fn jacobi(matrix: &[f64], order: usize) -> (Vec<f64>, Vec<f64>) {
     ((0..order).map(|j| a[j * order + j]).collect(), v)
 }
 
-fn lanczos(matrix: &[f64], order: usize) -> (f64, Vec<f64>) {
+fn lanczos(matrix: &[f64], order: usize, wanted: usize) -> (Vec<f64>, Vec<f64>) {
     const MOST: usize = 120;
     let most = order.min(MOST);
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(most);
@@ -273,7 +277,7 @@ fn lanczos(matrix: &[f64], order: usize) -> (f64, Vec<f64>) {
     let mut next: Vec<f64> = (0..order)
         .map(|j| matrix[heaviest * order + j] + 1e-3 * matrix[heaviest * order + heaviest] * ((j % 7) as f64 - 3.0))
         .collect();
-    let mut found = (0.0, vec![0.0; order]);
+    let mut found = (vec![0.0], vec![0.0; order]);
     for step in 0..most {
         let length = dot(&next, &next).sqrt();
         if !(length > 0.0 && length.is_finite()) {
@@ -301,15 +305,18 @@ fn lanczos(matrix: &[f64], order: usize) -> (f64, Vec<f64>) {
                 _ => 0.0,
             });
             if let Ok(eigen) = tridiagonal.self_adjoint_eigen(Side::Lower) {
-                let value = eigen.S()[size - 1];
-                let weights = eigen.U().col(size - 1);
-                let mut vector = vec![0.0; order];
-                for (k, known) in basis.iter().enumerate() {
-                    vector.iter_mut().zip(known).for_each(|(out, known)| *out += weights[k] * known);
+                let (values, weights) = (eigen.S(), eigen.U());
+                let count = wanted.min(size);
+                let mut vectors = vec![0.0; count * order];
+                for (at, vector) in vectors.chunks_exact_mut(order).enumerate() {
+                    for (k, known) in basis.iter().enumerate() {
+                        let weight = weights[(k, size - 1 - at)];
+                        vector.iter_mut().zip(known).for_each(|(out, known)| *out += weight * known);
+                    }
                 }
-                let uncertain = rest * weights[size - 1].abs();
-                found = (value, vector);
-                if uncertain <= 1e-10 * value.abs() {
+                let top = values[size - 1];
+                found = ((0..count).map(|at| values[size - 1 - at]).collect(), vectors);
+                if rest * weights[(size - 1, size - 1)].abs() <= 1e-10 * top.abs() {
                     break;
                 }
             }
@@ -335,9 +342,11 @@ mod tests {
                 u(i) * u(j) + if i == j { ((i * 13) % 5) as f64 * 0.1 } else { 0.0 }
             };
             let matrix: Vec<f64> = (0..order * order).map(|k| entry(k / order, k % order)).collect();
-            let (value, vector) = largest_eigenpair(&matrix, order);
+            let (values, vectors) = largest_eigenpairs(&matrix, order, 3);
+            let (value, vector) = (values[0], &vectors[..order]);
+            assert!(values.windows(2).all(|pair| pair[0] >= pair[1]) && vectors.len() == order * values.len());
             let residual: f64 = (0..order)
-                .map(|i| (dot(&matrix[i * order..(i + 1) * order], &vector) - value * vector[i]).powi(2))
+                .map(|i| (dot(&matrix[i * order..(i + 1) * order], vector) - value * vector[i]).powi(2))
                 .sum();
             assert!(residual.sqrt() < 1e-8 * value, "{order}: {residual}");
             let mut shifted: Vec<f64> = matrix.iter().map(|value| -value).collect();

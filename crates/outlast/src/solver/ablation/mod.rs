@@ -15,12 +15,21 @@
 //! | `newton` | its minimisation at a given smoothing |
 //! | `lower` | the certified bound, and where to go when it is not tight |
 //! | `lifted` | the relaxation solved: smoothing taken away, rank adapted |
+//! | `interval` | a free intercept: intervals of b |
+//! | `bound` | a lower bound around a given decision function |
+//! | `branch` | branch and bound |
 
+mod bound;
+mod branch;
+mod interval;
 mod lifted;
 mod lower;
 mod newton;
 mod smoothed;
 mod space;
+
+pub use self::bound::{Bound, bound, bound_relaxed};
+pub use self::branch::{Branched, branch};
 
 use self::lifted::{Goal, Level, Lifted};
 use self::smoothed::Rows;
@@ -106,29 +115,28 @@ pub fn relax(problem: &TwoClass, rule: Rule, options: &Options, control: Control
         space.drop_zero_rows();
     }
     let total: f64 = space.caps.iter().sum();
-    let all_kept = vec![matches!(rule, Rule::Rod { inliers: 1.0 }); space.rows()];
-    let rows = Rows {
-        features: space.view(),
-        caps: &space.caps,
-        offsets: &[],
-        kept: if all_kept.first() == Some(&true) { &all_kept } else { &[] },
-        ridge: space.ridge,
+    let (level, kept) = match rule {
+        Rule::Reh => (Level::Given(1.0), Vec::new()),
+        Rule::Rod { inliers: 1.0 } => (Level::Given(1.0), vec![true; space.rows()]),
+        Rule::Rod { inliers } => (Level::Budget((1.0 - inliers) * total), Vec::new()),
     };
-    let level = match rule {
-        Rule::Reh | Rule::Rod { inliers: 1.0 } => Level::Given(1.0),
-        Rule::Rod { inliers } => Level::Budget((1.0 - inliers) * total),
-    };
+    let (scale, constant) = (space.scale, space.constant);
     let watch = |step: usize, value: f64, lower: f64| {
-        let gap = (value - lower) / value.abs().max(f64::MIN_POSITIVE);
-        control.report(Progress { stage: "relaxation", step, objective: value * space.scale, gap });
+        let gap = (value - lower) / (value + constant).abs().max(f64::MIN_POSITIVE);
+        control.report(Progress { stage: "relaxation", step, objective: (value + constant) * scale, gap });
     };
     let goal = Goal::full(options.tolerance, options.max_iterations);
+    if problem.intercept {
+        let (lifted, intercept) = interval::solve(&mut space, &kept, level, goal, options.seed, &control, &watch)?;
+        return Ok(answer(problem, &space, lifted, intercept));
+    }
+    let rows = Rows { features: space.view(), caps: &space.caps, offsets: &[], kept: &kept, ridge: space.ridge };
     let start = lifted::start(&rows, options.seed);
     let lifted = lifted::solve(&rows, space.error, level, start, goal, &control, &watch)?;
-    Ok(answer(problem, &space, lifted))
+    Ok(answer(problem, &space, lifted, 0.0))
 }
 
-fn answer(problem: &TwoClass, space: &Space, lifted: Lifted) -> Relaxed {
+fn answer(problem: &TwoClass, space: &Space, lifted: Lifted, intercept: f64) -> Relaxed {
     let n = problem.rows();
     let spread = |from: &[f64], other: f64| {
         let mut out = vec![other; n];
@@ -140,17 +148,18 @@ fn answer(problem: &TwoClass, space: &Space, lifted: Lifted) -> Relaxed {
         let beta = space.caps[k] * lifted.eta[k] * lifted.alpha[k] * space.signs[k];
         expansion[row] = space.leave(beta);
     }
+    let intercept = space.leave_intercept(&mut expansion, intercept, problem);
     let lower = if space.unsafe_ridge { 0.0 } else { lifted.lower + space.constant };
     Relaxed {
         eta: spread(&lifted.eta, 1.0),
         alpha: spread(&lifted.alpha, 1.0),
         sigma: spread(&lifted.sigma, 1.0),
         expansion,
-        intercept: 0.0,
+        intercept,
         value: (lifted.value + space.constant) * space.scale,
         lower: lower * space.scale,
         multiplier: lifted.level,
-        rank: space.columns,
+        rank: space.columns - usize::from(space.intercept),
         kernel_error: space.kernel_error(),
         columns: lifted.columns,
         iterations: lifted.steps,

@@ -106,6 +106,23 @@ impl Space {
         beta * self.scale
     }
 
+    /// b for the caller's origin, given b for the centred rows. The expansion of w = sum_i beta_i (x_i - mean) becomes one in
+    /// the x_i, whose sum is 0.
+    pub(super) fn leave_intercept(&self, expansion: &mut [f64], centred: f64, problem: &TwoClass) -> f64 {
+        if !self.intercept {
+            return 0.0;
+        }
+        let sum: f64 = expansion.iter().sum();
+        let total: f64 = self.caps.iter().sum();
+        for (&row, cap) in self.origin.iter().zip(&self.caps) {
+            expansion[row] -= sum * cap / total;
+        }
+        // f(mean), the mean taken over the decisions
+        let f = problem.kernel.expand(problem.x, expansion);
+        let middle: f64 = self.origin.iter().zip(&self.caps).map(|(&row, cap)| f[row] * cap / total).sum();
+        centred - middle
+    }
+
     /// tr E in the caller's units.
     pub(super) fn kernel_error(&self) -> f64 {
         self.error * self.unit * self.unit
@@ -124,6 +141,21 @@ impl Space {
         let own = self.columns - usize::from(self.intercept);
         let rows = self.features.chunks_exact(self.columns.max(1));
         rows.map(|row| dot(&row[..own], &row[..own])).fold(0.0, f64::max).sqrt()
+    }
+
+    /// The same space with some of its rows.
+    pub(super) fn only(&self, rows: &[usize]) -> Space {
+        let m = self.columns;
+        let take = |from: &[f64]| -> Vec<f64> { rows.iter().map(|&row| from[row]).collect() };
+        let mut features = Vec::with_capacity(rows.len() * m);
+        rows.iter().for_each(|&row| features.extend_from_slice(&self.features[row * m..(row + 1) * m]));
+        Space {
+            features,
+            caps: take(&self.caps),
+            signs: take(&self.signs),
+            origin: rows.iter().map(|&row| self.origin[row]).collect(),
+            ..*self
+        }
     }
 
     fn take_rows(&mut self, x: &dyn Design) {
