@@ -11,7 +11,7 @@ CARGO ?= cargo
 DATA ?=
 BENCH_ARGS ?=
 
-PEERS := scikit-learn-intelex rehline
+PEERS := scikit-learn-intelex rehline cvxpy
 
 VENV := .venv
 BENCH := .bench

@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import sys
 import time
 import warnings
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ CACHE = 1000
 START = 600.0
 """Seconds a process may take to import the peer, receive the data and make a small fit."""
 
-MODULES = {"sklearnex SVC": "sklearnex", "rehline": "rehline"}
+MODULES = {"sklearnex SVC": "sklearnex", "rehline": "rehline", "cvxpy + Clarabel": "cvxpy"}
 """What has to be installed for a peer, beyond scikit-learn and SciPy."""
 
 
@@ -33,7 +34,7 @@ def small(X, y, rows=250):
 
 
 class Peer:
-    """Fits on request. `time` gives the seconds of one fit, or None when the limit has passed and it was stopped."""
+    """Fits on request, after a fit of at most `warm` rows of each class (250 unless given). `time` gives the seconds of one fit, or None when the limit has passed and it was stopped."""
 
     def __init__(self, name, X, y, limit, **options):
         context = multiprocessing.get_context("spawn")
@@ -83,7 +84,7 @@ class Peer:
 def _serve(pipe, name, X, y, options):
     warnings.filterwarnings("ignore")
     fit, tell = _PEERS[name]
-    fit(*small(X, y), **options)
+    fit(*small(X, y, options.pop("warm", 250)), **options)
     pipe.send("ready")
     model = None
     while True:
@@ -160,10 +161,57 @@ def _tell_value(answer, X):
     return float(answer.fun)
 
 
+def _fit_conic(X, y, beta):
+    """REH as the semidefinite program it comes from, with diag(M) = eta."""
+    import cvxpy as cp
+
+    n = len(y)
+    G = (X @ X.T) * np.outer(y, y)
+    eta, nu, omega, delta = cp.Variable(n), cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True), cp.Variable()
+    moments, dual = cp.Variable((n + 1, n + 1), PSD=True), cp.Variable((n + 1, n + 1), PSD=True)
+    M = moments[1:, 1:]
+    problem = cp.Problem(cp.Minimize(delta), [
+        moments[0, 0] == 1, moments[0, 1:] == eta, cp.diag(M) == eta,
+        dual[:n, :n] == cp.multiply(G, M), dual[:n, n] == eta + nu - omega,
+        dual[n, n] == 2 / beta * (delta - cp.sum(omega) + cp.sum(eta)),
+    ])
+    return n + problem.solve(solver=cp.CLARABEL)
+
+
+def _factor(X, y, gamma, beta):
+    """diag(y) L / sqrt(beta) with K = L L'."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=gamma))
+    kept = values > 1e-10 * values[-1]
+    return y[:, None] * vectors[:, kept] * np.sqrt(values[kept] / beta)
+
+
+def _fit_reference(X, y, folder, gamma):
+    sys.path.insert(0, folder)
+    import ablation_fast
+
+    return ablation_fast.solve_reh(_factor(X, y, gamma, 1.0))["value"]
+
+
+def _fit_reference_search(X, y, folder, beta):
+    sys.path.insert(0, folder)
+    import ablation_bnb
+
+    return ablation_bnb.solve(y[:, None] * X / np.sqrt(beta), tol=1e-6, tmax=1e9)["value"]
+
+
+def _tell_number(answer, X):
+    return float(answer)
+
+
 _PEERS = {
     "sklearnex SVC": (_fit_svc, _tell_svc),
     "scikit-learn SVC": (_fit_plain_svc, _tell_svc),
     "rehline": (_fit_rehline, _tell_rehline),
     "LinearSVC crammer_singer": (_fit_crammer_singer, _tell_linear),
     "HiGHS LP": (_fit_highs, _tell_value),
+    "cvxpy + Clarabel": (_fit_conic, _tell_number),
+    "reference REH": (_fit_reference, _tell_number),
+    "reference branch and bound": (_fit_reference_search, _tell_number),
 }

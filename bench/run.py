@@ -1,6 +1,7 @@
 """One table: the robust fit against the plain fits of others, in one run, on this machine.
 
-    python bench/run.py [--data DIR] [--quick] [--limit SECONDS] [--row TEXT ...] [--json FILE]
+    python bench/run.py [--data DIR] [--quick] [--limit SECONDS] [--row TEXT ...] [--reference DIR]
+                        [--json FILE]
 
 Every row times the full truncated-hinge fit (truncation "auto", all d.c. steps, default tolerance) against a peer that only
 solves the plain hinge. The peer has a process of its own, made and warmed by a small fit before any clock starts, and is
@@ -10,6 +11,9 @@ our fit did not converge or its objective is above the peer's. The last columns 
 over the peer's in the row's own measure, so that 1 or less means equal or better; `gap` is the relative duality gap that our
 last convex problem reached, `peer's gap` that of the peer's own problem, (primal - dual) / primal. A peer that is not
 installed is left out.
+
+Rows about convex outlier ablation compare with the semidefinite program in cvxpy, and with other scripts for the same
+relaxation where the folder of --reference has them.
 
 Real data, in the folder of --data, each left out if it is not there:
 
@@ -31,6 +35,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import ablation  # noqa: E402
 import many  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
@@ -42,6 +47,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the small rows only, one repeat each")
     parser.add_argument("--limit", type=float, default=120.0, metavar="SECONDS", help="stop a peer's fit after that long [120]")
     parser.add_argument("--row", action="append", metavar="TEXT", help="only rows whose name contains TEXT (repeatable)")
+    parser.add_argument("--reference", type=Path, metavar="DIR", help="folder with ablation_fast.py and ablation_bnb.py")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", module="sklearnex|daal4py|rehline")
@@ -49,7 +55,7 @@ def main():
 
     results = []
     asked = (arguments.data, arguments.quick, arguments.limit)
-    for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked)):
+    for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked), ablation.jobs(*asked, arguments.reference)):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:

@@ -38,6 +38,20 @@ def sparse_truth(rows, columns, count):
     return X, y
 
 
+def ring(rows, columns):
+    """Two Gaussian classes that overlap and, as the last fifth of the rows, a ring around them with labels at random."""
+    rng = np.random.default_rng(0)
+    far = rows // 5
+    near = rows - far
+    y = np.where(np.arange(near) % 2 == 0, 1, -1)
+    factor = np.linalg.cholesky(np.array([[20.0, 16.0], [16.0, 20.0]]))
+    X = 4.0 * rng.standard_normal((rows, columns))
+    X[:near, :2] = rng.standard_normal((near, 2)) @ factor.T + y[:, None] * [3.0, -3.0]
+    angle, length = rng.uniform(0, 2 * np.pi, far), 55 + rng.uniform(0, 1, far)
+    X[near:, :2] = length[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+    return X, np.r_[y, rng.choice([-1, 1], far)]
+
+
 def missing(name, folder):
     """Why a real data set can't be read, or None."""
     if folder is None:

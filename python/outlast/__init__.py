@@ -11,8 +11,21 @@ array(['no', 'yes'], dtype='<U3')
 
 from importlib.metadata import version as _version
 
-from ._truncated import TruncatedSVC, load
+from ._ablation import AblationSVC
+from ._baselines import CentroidSVC, LeaveOneOutSVC
+from ._certify import Certificate, certify
+from ._files import load
+from ._truncated import TruncatedSVC
 from ._widths import gamma_quartiles
 
-__all__ = ["TruncatedSVC", "gamma_quartiles", "load"]
+__all__ = [
+    "AblationSVC",
+    "CentroidSVC",
+    "Certificate",
+    "LeaveOneOutSVC",
+    "TruncatedSVC",
+    "certify",
+    "gamma_quartiles",
+    "load",
+]
 __version__ = _version("outlast")

@@ -1,7 +1,7 @@
 """The compiled core. Private: use the estimators of `outlast`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -35,6 +35,8 @@ class Fitted:
     @property
     def dual_coef(self) -> NDArray[np.float64]: ...
     @property
+    def eta(self) -> NDArray[np.float64] | None: ...
+    @property
     def feature_names(self) -> list[str] | None: ...
     @property
     def features(self) -> int: ...
@@ -58,6 +60,8 @@ class Fitted:
     def margins(self) -> NDArray[np.float64] | None: ...
     @property
     def max_iter(self) -> int: ...
+    @property
+    def method(self) -> str: ...
     @property
     def objective(self) -> float: ...
     @property
@@ -91,6 +95,14 @@ class Fitted:
     @property
     def utility_baseline(self) -> str: ...
     def decision_function(self, x: _Matrix, threads: int | None = None) -> NDArray[np.float64]: ...
+    def certify(
+        self,
+        x: _Matrix,
+        codes: NDArray[np.uint32],
+        sample_weight: NDArray[np.float64] | None = None,
+        threads: int | None = None,
+    ) -> tuple[float, float, float, bool]: ...
+    def detail(self, name: str) -> float | None: ...
     def predict_codes(self, x: _Matrix, threads: int | None = None) -> NDArray[np.uint32]: ...
     def save(self, path: _Path) -> None: ...
     @staticmethod
@@ -102,6 +114,7 @@ class Fitted:
         margins: NDArray[np.float64] | None = None,
         outliers: NDArray[np.bool_] | None = None,
         expansion: NDArray[np.float64] | None = None,
+        eta: NDArray[np.float64] | None = None,
     ) -> Fitted: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
@@ -109,30 +122,14 @@ def fit(
     x: _Matrix,
     codes: NDArray[np.uint32],
     classes: Sequence[int | str],
+    method: str,
+    parameters: Mapping[str, Any],
     *,
-    c: float,
-    truncation: float | str | None,
-    loss: str,
-    penalty: str,
-    kernel: str,
-    gamma: float | str,
-    degree: int,
-    coef0: float,
-    utility: Sequence[Sequence[float]] | None,
-    cost: Sequence[Sequence[float]] | None,
-    cost_form: str,
-    utility_baseline: str,
-    class_weight: Sequence[float] | None,
-    fit_intercept: bool,
-    tol: float,
-    max_iter: int,
-    cache_size: float,
-    threads: int | None,
-    random_state: int,
-    solver: str,
+    threads: int | None = None,
     sample_weight: NDArray[np.float64] | None = None,
     feature_names: Sequence[str] | None = None,
     start: Fitted | None = None,
+    time_limit: float | None = None,
     progress: Callable[[str, int, float, float], object] | None = None,
 ) -> Fitted: ...
 def gamma_quartiles(

@@ -122,6 +122,11 @@ def text(name: str, value: Any) -> str:
     raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a text")
 
 
+def limit(value: Any) -> float | None:
+    """Seconds, or None for no limit."""
+    return None if value is None else real("time_limit", value)
+
+
 def seed(random_state: Any) -> int:
     """A seed for the core. None draws the same numbers every time."""
     if random_state is None:

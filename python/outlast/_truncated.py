@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from . import _core, _input
+from ._estimator import KernelClassifier
 
 
-class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TruncatedSVC(KernelClassifier):
     r"""Support vector classifier whose loss stops growing, so that outliers lose their grip.
 
     Minimises
@@ -94,8 +83,15 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Seed of whatever a solver draws at random. None draws the same every time.
     verbose : int, default=0
         Whether to print progress.
-    solver : str, default="auto"
-        Name of the solver, or "auto" to choose it by the shape of the data; see `solver_`.
+    global_search : bool, default=False
+        Whether to look for the global optimum: two classes, the hinge, ``truncation=0`` and the l2 penalty. The d.c.
+        algorithm is then also started from a convex relaxation, which gives `lower_bound_`, and on few rows a branch and
+        bound goes on until the optimum is proved, the time is up or Ctrl-C is pressed; the best model so far is kept.
+    time_limit : float or None, default=None
+        Seconds after which `fit` ends with the best model so far.
+    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, \
+default="auto"
+        The solver, or "auto" to choose it by the shape of the data; see `solver_`.
 
     Attributes
     ----------
@@ -123,14 +119,17 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The objective at the start and after each step. It never rises.
     n_iter_ : int
         Steps of the d.c. algorithm, at least 1.
-    status_ : {"converged", "inaccurate", "iteration_limit"}
-        How the fit ended: at the tolerance; as near to it as rounding allowed; or at `max_iter` or a solver's own limit.
-        All but the first are also told by a `ConvergenceWarning`. A file of a fit on the command line may also say
-        "time_limit".
+    status_ : {"converged", "inaccurate", "iteration_limit", "time_limit", "interrupted"}
+        How the fit ended: at the tolerance; as near to it as rounding allowed; at `max_iter` or a solver's own limit; at
+        `time_limit`; or, in a global search, by Ctrl-C. All but the first are also told by a `ConvergenceWarning`.
     gap_ : float
         Relative duality gap of the last convex problem.
     solver_ : str
         The solver that was taken.
+    lower_bound_ : float
+        After a global search: a certified lower bound of the global optimum, in the units of `objective_`.
+    proved_ : bool
+        After a global search: whether the model is proved to be globally optimal, to the tolerance.
     margins_ : ndarray of shape (n_samples,)
         The functional margin of each training row.
     outliers_ : ndarray of bool of shape (n_samples,)
@@ -198,6 +197,8 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cache_size: float = 1000,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        global_search: bool = False,
+        time_limit: float | None = None,
         solver: str = "auto",
     ) -> None:
         self.C = C
@@ -221,111 +222,49 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cache_size = cache_size
         self.random_state = random_state
         self.verbose = verbose
+        self.global_search = global_search
+        self.time_limit = time_limit
         self.solver = solver
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    def _method_name(self) -> str:
+        return "truncated"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TruncatedSVC:
-        """Fit to training data.
+    def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
+        return {
+            "truncation": None if self.truncation is None else _input.name_or_real("truncation", self.truncation),
+            "loss": _input.text("loss", self.loss),
+            "penalty": _input.text("penalty", self.penalty),
+            "utility": _input.payoff("utility", self.utility, classes),
+            "cost": _input.payoff("cost", self.cost, classes),
+            "cost_form": _input.text("cost_form", self.cost_form),
+            "utility_baseline": _input.text("utility_baseline", self.utility_baseline),
+            "global_search": bool(self.global_search),
+            "solver": _input.text("solver", self.solver),
+        }
 
-        Ctrl-C stops it; other threads run meanwhile.
+    @classmethod
+    def _stored_parameters(cls, fitted: _core.Fitted) -> dict[str, Any]:
+        def square(matrix: list[float] | None) -> NDArray[np.float64] | None:
+            return None if matrix is None else np.reshape(matrix, (len(fitted.classes), -1))
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows. float64, float32 and CSR are taken as they are, everything else is converted. With
-            ``kernel="precomputed"`` the n_samples x n_samples matrix of kernel values.
-        y : array-like of shape (n_samples,)
-            The labels: two classes or more, numbers or text.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C by row, >= 0. A row of weight 2 counts as two rows.
+        return {
+            "truncation": fitted.truncation,
+            "loss": fitted.loss,
+            "penalty": fitted.penalty,
+            "utility": square(fitted.utility),
+            "cost": square(fitted.cost),
+            "cost_form": fitted.cost_form,
+            "utility_baseline": fitted.utility_baseline,
+            "global_search": fitted.detail("lower_bound") is not None,
+            "solver": fitted.solver_asked,
+        }
 
-        Returns
-        -------
-        self : TruncatedSVC
-            The fitted estimator.
-        """
-        X, y = validate_data(self, X, y, **self._accepted())
-        classes, codes = _input.encode(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            _input.check_positive_weights(codes, sample_weight)
-        previous = self._previous_fit(X, classes) if self.warm_start else None
-        rows = self._kernel_values(X, X) if callable(self.kernel) else X
-        fitted = _core.fit(
-            _input.matrix(rows),
-            codes,
-            _input.class_names(classes),
-            c=_input.real("C", self.C),
-            truncation=None if self.truncation is None else _input.name_or_real("truncation", self.truncation),
-            loss=_input.text("loss", self.loss),
-            penalty=_input.text("penalty", self.penalty),
-            kernel="precomputed" if callable(self.kernel) else _input.text("kernel", self.kernel),
-            gamma=_input.name_or_real("gamma", self.gamma),
-            degree=_input.whole("degree", self.degree, 1, 64),
-            coef0=_input.real("coef0", self.coef0),
-            utility=_input.payoff("utility", self.utility, classes),
-            cost=_input.payoff("cost", self.cost, classes),
-            cost_form=_input.text("cost_form", self.cost_form),
-            utility_baseline=_input.text("utility_baseline", self.utility_baseline),
-            class_weight=self._class_factors(classes, y),
-            fit_intercept=bool(self.fit_intercept),
-            tol=_input.real("tol", self.tol),
-            max_iter=_input.whole("max_iter", self.max_iter, 1),
-            cache_size=_input.real("cache_size", self.cache_size),
-            threads=_input.threads(self.n_jobs),
-            random_state=_input.seed(self.random_state),
-            solver=_input.text("solver", self.solver),
-            sample_weight=sample_weight,
-            feature_names=self._column_names(),
-            start=previous,
-            progress=_print_progress if self.verbose else None,
-        )
-        self.classes_ = classes
-        self._training_rows = X if callable(self.kernel) else None
-        self._take(fitted)
-        self._take_training(fitted, X, codes)
-        if self.status_ != "converged":
-            self._warn()
-        return self
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """f(x) plus the intercept for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values mean ``classes_[1]``; with more, the largest wins.
-        """
-        rows = self._rows(X)
-        values = self._fitted.decision_function(rows, _input.threads(self.n_jobs))
-        functions = self._fitted.functions
-        return values if functions == 1 else values.reshape(-1, functions)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The predicted classes.
-        """
-        rows = self._rows(X)
-        return self.classes_[self._fitted.predict_codes(rows, _input.threads(self.n_jobs))]
+    def _take(self, fitted: _core.Fitted) -> None:
+        super()._take(fitted)
+        bound = fitted.detail("lower_bound")
+        if bound is not None:
+            self.lower_bound_ = bound
+            self.proved_ = fitted.detail("proved") == 1.0
 
     def utility_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The average utility of the decisions, or their average cost for a model fitted with costs.
@@ -360,11 +299,6 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(np.average(payoff[places, decided], weights=sample_weight))
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
-        """The weights of a linear kernel's functions, of shape (1, n_features) or (n_classes, n_features)."""
-        return self._of_linear("coef_", lambda fitted: fitted.coef).reshape(self._fitted.functions, -1)
-
-    @property
     def selected_features_(self) -> NDArray[Any]:
         """Columns with a coefficient that is not 0: their names, where X had any, else their positions."""
         columns = self._of_linear("selected_features_", lambda fitted: fitted.selected).astype(np.intp)
@@ -375,166 +309,3 @@ class TruncatedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def n_features_selected_(self) -> int:
         """Number of columns with a coefficient that is not 0."""
         return len(self._of_linear("n_features_selected_", lambda fitted: fitted.selected))
-
-    def _of_linear(self, name: str, get: Callable[[_core.Fitted], NDArray[Any] | None]) -> NDArray[Any]:
-        found = get(self._fitted) if hasattr(self, "_fitted") else None
-        if found is None:
-            raise AttributeError(f"{name} is only available after fitting with a linear kernel")
-        return found
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `outlast.load` and the command line read.
-
-        The file is checksummed, written in one piece or not at all, and holds no code. Classes are kept as whole
-        numbers or text: booleans come back as 0 and 1.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import outlast
-        >>> model = outlast.TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "model.outlast")
-        ...     model.save(path)
-        ...     outlast.load(path).predict([[3.0]])
-        array([1])
-        """
-        check_is_fitted(self)
-        if self._training_rows is not None:
-            raise ValueError("a callable kernel can't be kept in a model file: pickle the estimator instead")
-        self._fitted.save(os.fspath(path))
-
-    def _accepted(self) -> dict[str, Any]:
-        """What validate_data lets through as it is."""
-        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
-    def _rows(self, X: Any) -> Any:
-        """X of a prediction in the core's form."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted())
-        if self._training_rows is not None:
-            X = self._kernel_values(X, self._training_rows)
-        return _input.matrix(X)
-
-    def _kernel_values(self, X: Any, Z: Any) -> NDArray[np.float64]:
-        kernel: Any = self.kernel
-        values = np.ascontiguousarray(kernel(X, Z), dtype=np.float64)
-        if values.shape != (X.shape[0], Z.shape[0]):
-            raise ValueError(
-                f"the kernel returned shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows, "
-                f"expected ({X.shape[0]}, {Z.shape[0]})"
-            )
-        return values
-
-    def _class_factors(self, classes: NDArray[Any], y: NDArray[Any]) -> list[float] | None:
-        if self.class_weight is None:
-            return None
-        return [float(factor) for factor in compute_class_weight(self.class_weight, classes=classes, y=y)]
-
-    def _column_names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def _previous_fit(self, X: Any, classes: NDArray[Any]) -> _core.Fitted | None:
-        """The last fit if it can be a start for this one."""
-        fitted: _core.Fitted | None = getattr(self, "_fitted", None)
-        if fitted is None or fitted.margins is None or fitted.rows != X.shape[0]:
-            return None
-        columns = X.shape[0] if callable(self.kernel) else X.shape[1]
-        same = fitted.features == columns and np.array_equal(self.classes_, classes)
-        return fitted if same else None
-
-    def _take(self, fitted: _core.Fitted) -> None:
-        self._fitted = fitted
-        self.intercept_ = fitted.intercept
-        self.support_ = fitted.support.astype(np.intp)
-        self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.functions).T
-        self.objective_ = fitted.objective
-        self.objective_trace_ = fitted.trace
-        # scikit-learn expects at least 1: solving the first convex problem counts where nothing was left to do after it
-        self.n_iter_ = max(1, fitted.steps)
-        self.status_ = fitted.status
-        self.gap_ = fitted.gap
-        self.solver_ = fitted.solver
-
-    def _take_training(self, fitted: _core.Fitted, X: Any, codes: NDArray[np.uint32]) -> None:
-        # of a kernel matrix no rows are known
-        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-        self.margins_ = fitted.margins
-        self.outliers_ = fitted.outliers
-        self.outlier_scores_ = fitted.outlier_scores
-
-    def _warn(self) -> None:
-        warnings.warn(
-            f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
-            f"{self.gap_:.1e} (tol = {self.tol:g}): raise max_iter or tol, or scale the columns of X",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def load(path: str | os.PathLike[str]) -> TruncatedSVC:
-    """Read a model file.
-
-    Nothing in a model file is ever executed, so a file from a stranger is safe to load.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file written by `TruncatedSVC.save` or by the command line.
-
-    Returns
-    -------
-    TruncatedSVC
-        Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
-        fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used.
-
-    Raises
-    ------
-    OSError
-        The file can't be read.
-    ValueError
-        It is damaged, no model file, or written by a newer version.
-    """
-    fitted = _core.Fitted.load(os.fspath(path))
-    model = TruncatedSVC(
-        fitted.c,
-        truncation=fitted.truncation,
-        loss=fitted.loss,
-        penalty=fitted.penalty,
-        kernel=fitted.kernel,
-        utility=_square(fitted.utility, fitted),
-        cost=_square(fitted.cost, fitted),
-        cost_form=fitted.cost_form,
-        utility_baseline=fitted.utility_baseline,
-        class_weight=None if fitted.class_weight is None else dict(zip(fitted.classes, fitted.class_weight, strict=True)),
-        fit_intercept=fitted.fit_intercept,
-        tol=fitted.tol,
-        max_iter=fitted.max_iter,
-        solver=fitted.solver_asked,
-    )
-    for name in ("gamma", "degree", "coef0"):
-        value = getattr(fitted, name)
-        if value is not None:
-            model.set_params(**{name: value})
-    model.classes_ = np.array(fitted.classes)
-    model.n_features_in_ = fitted.features
-    if fitted.feature_names is not None:
-        model.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
-    model._training_rows = None
-    model._take(fitted)
-    return model
-
-
-def _square(matrix: list[float] | None, fitted: _core.Fitted) -> NDArray[np.float64] | None:
-    return None if matrix is None else np.reshape(matrix, (len(fitted.classes), -1))
-
-
-def _print_progress(stage: str, step: int, objective: float, gap: float) -> None:
-    print(f"[outlast] {stage}, step {step}: objective {objective:.8g}, gap {gap:.1e}", file=sys.stdout, flush=True)

@@ -1,14 +1,18 @@
-"""Every Python example of the README runs."""
+"""Every Python example of the README and of the documents runs."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
-def test_examples_of_the_readme(tmp_path, monkeypatch):
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert blocks, "README.md has no ```python block"
+@pytest.mark.parametrize("name", ["README.md", "docs/mathematics.md"])
+def test_examples_run(name, tmp_path, monkeypatch):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert blocks, f"{name} has no ```python block"
     monkeypatch.chdir(tmp_path)
     for block in blocks:
-        exec(compile(block, str(README), "exec"), {"__name__": "readme"})
+        exec(compile(block, name, "exec"), {"__name__": "readme"})

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from outlast import TruncatedSVC
+from outlast import AblationSVC, CentroidSVC, LeaveOneOutSVC, TruncatedSVC
 
 
 OTHERS = [
@@ -23,6 +23,10 @@ OTHERS = [
     TruncatedSVC(truncation=None),
     TruncatedSVC(loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="l1"),
+    AblationSVC(),
+    AblationSVC("rod", kernel="rbf", inlier_fraction=0.9, fit_intercept=True),
+    CentroidSVC(),
+    LeaveOneOutSVC(),
 ]
 
 

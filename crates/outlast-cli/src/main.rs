@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Fit(request) => commands::fit::run(&request),
         Command::Predict(request) => commands::predict::run(&request),
         Command::Evaluate(request) => commands::evaluate::run(&request),
+        Command::Certify(request) => commands::certify::run(&request),
         Command::Gamma(request) => commands::gamma::run(&request),
         Command::Demo(request) => demo::run(&request),
     };

@@ -49,10 +49,12 @@ impl Watch {
         self.spinner.set_message(message.into());
     }
 
-    /// Runs a fit under control of the user.
-    pub fn fit<T>(
+    /// Runs long work under control of the user. Once asked to stop it counts as interrupted, unless its answer says that it
+    /// is the best so far.
+    pub fn run<T>(
         &self,
         time_limit: Option<Duration>,
+        best_so_far: impl FnOnce(&T) -> bool,
         work: impl FnOnce(Control) -> outlast::Result<T>,
     ) -> outlast::Result<T> {
         PHASE.store(FITTING, Ordering::SeqCst);
@@ -63,7 +65,10 @@ impl Watch {
             Some(limit) => control.time_limit(limit),
             None => control,
         });
-        let outcome = outcome.and_then(|value| control.check().map(|()| value));
+        let outcome = outcome.and_then(|value| match control.check() {
+            Err(stopped) if !best_so_far(&value) => Err(stopped),
+            _ => Ok(value),
+        });
         PHASE.store(READING, Ordering::SeqCst);
         outcome
     }

@@ -5,11 +5,14 @@ use crate::fitted::Fitted;
 use crate::gate;
 use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
+use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Baseline, Class, ClassWeight, CostForm, Error, FitRequest, Gamma, Kernel, Labels, Loss, Penalty, Truncated,
-    Truncation,
+    Ablation, Baseline, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma, Inliers, Kernel,
+    Labels, LeaveOneOut, Loss, Model, Penalty, Shift, Status, Truncated, Truncation,
 };
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::time::Duration;
 
 /// A number, or the name of a rule that finds one.
 #[derive(FromPyObject)]
@@ -61,80 +64,184 @@ fn gamma(value: NumberOrName) -> outlast::Result<Gamma> {
     }
 }
 
-/// Fits a truncated-loss SVM.
-///
-/// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
-/// positions in `classes`. `utility` and `cost` are lists of rows, `class_weight` has one factor per class; `threads=None` means all cores. `progress` is called
-/// as progress(stage, step, objective, gap); what it raises ends the fit.
-#[pyfunction]
-#[pyo3(signature = (x, codes, classes, *, c, truncation, loss, penalty, kernel, gamma, degree, coef0, utility, cost,
-    cost_form, utility_baseline, class_weight, fit_intercept, tol, max_iter, cache_size, threads, random_state, solver, sample_weight=None, feature_names=None,
-    start=None, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "every one is a named parameter of the estimator")]
-pub fn fit(
-    py: Python<'_>,
-    x: Matrix<'_>,
-    codes: PyReadonlyArray1<'_, u32>,
-    classes: Vec<ClassName>,
+/// The parameters all methods share: a dict with these keys. `class_weight` has one factor per class.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct SharedParameters {
     c: f64,
-    truncation: Option<NumberOrName>,
-    loss: &str,
-    penalty: &str,
-    kernel: &str,
+    kernel: String,
     gamma: NumberOrName,
     degree: u32,
     coef0: f64,
-    utility: Option<Vec<Vec<f64>>>,
-    cost: Option<Vec<Vec<f64>>>,
-    cost_form: &str,
-    utility_baseline: &str,
     class_weight: Option<Vec<f64>>,
     fit_intercept: bool,
     tol: f64,
     max_iter: usize,
     cache_size: f64,
-    threads: Option<usize>,
     random_state: u64,
+}
+
+impl SharedParameters {
+    fn common(self) -> outlast::Result<Common> {
+        Ok(Common {
+            c: self.c,
+            kernel: Kernel::from_name(&self.kernel, gamma(self.gamma)?, self.degree, self.coef0)?,
+            class_weight: self.class_weight.map_or(ClassWeight::Equal, ClassWeight::Given),
+            fit_intercept: self.fit_intercept,
+            tol: self.tol,
+            max_iter: self.max_iter,
+            cache_size: self.cache_size,
+            // the gate's pool has the threads asked for
+            threads: None,
+            random_state: self.random_state,
+        })
+    }
+}
+
+/// The parameters of one method: a dict with the keys of its own beside the shared ones. `utility` and `cost` are lists of
+/// rows.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct TruncatedParameters {
+    truncation: Option<NumberOrName>,
+    loss: String,
+    penalty: String,
+    utility: Option<Vec<Vec<f64>>>,
+    cost: Option<Vec<Vec<f64>>>,
+    cost_form: String,
+    utility_baseline: String,
+    global_search: bool,
     solver: String,
+}
+
+impl TruncatedParameters {
+    fn with(self, common: Common) -> outlast::Result<Truncated> {
+        Ok(Truncated {
+            common,
+            truncation: truncation(self.truncation)?,
+            loss: Loss::from_name(&self.loss)?,
+            penalty: Penalty::from_name(&self.penalty)?,
+            utility: self.utility,
+            cost: self.cost,
+            cost_form: CostForm::from_name(&self.cost_form)?,
+            utility_baseline: Baseline::from_name(&self.utility_baseline)?,
+            global_search: self.global_search,
+            solver: self.solver,
+        })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct AblationParameters {
+    inlier_fraction: NumberOrName,
+    refine: bool,
+}
+
+impl AblationParameters {
+    fn with(self, common: Common, method: AblationMethod) -> outlast::Result<Ablation> {
+        let inlier_fraction = match self.inlier_fraction {
+            NumberOrName::Number(share) => Inliers::Given(share),
+            NumberOrName::Name(name) => Inliers::from_name(&name)?,
+        };
+        Ok(Ablation { common, method, inlier_fraction, refine: self.refine })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct CentroidParameters {
+    shift: NumberOrName,
+}
+
+impl CentroidParameters {
+    fn with(self, common: Common) -> outlast::Result<Centroid> {
+        let shift = match self.shift {
+            NumberOrName::Number(shift) => Shift::By(shift),
+            NumberOrName::Name(name) if name == "auto" => Shift::Auto,
+            NumberOrName::Name(name) => {
+                return Err(Error::parameter("shift", format!("{name:?}"), "a finite number >= 0, or \"auto\""));
+            }
+        };
+        Ok(Centroid { common, shift })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct LeaveOneOutParameters {
+    factor: f64,
+}
+
+/// The method of that name with the parameters of a dict.
+fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
+    let common = parameters.extract::<SharedParameters>()?.common().map_err(to_python)?;
+    let method: Box<dyn Estimator + Send> = match name {
+        "truncated" => Box::new(parameters.extract::<TruncatedParameters>()?.with(common).map_err(to_python)?),
+        "reh" | "rod" => {
+            let form = AblationMethod::from_name(name).map_err(to_python)?;
+            Box::new(parameters.extract::<AblationParameters>()?.with(common, form).map_err(to_python)?)
+        }
+        "centroid" => Box::new(parameters.extract::<CentroidParameters>()?.with(common).map_err(to_python)?),
+        "loo" => Box::new(LeaveOneOut { common, factor: parameters.extract::<LeaveOneOutParameters>()?.factor }),
+        other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),
+    };
+    Ok(method)
+}
+
+/// Fits.
+///
+/// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
+/// positions in `classes`. `threads=None` means all cores, `time_limit` is in seconds. `progress` is called as
+/// progress(stage, step, objective, gap); what it raises ends the fit.
+#[pyfunction]
+#[pyo3(signature = (x, codes, classes, method, parameters, *, threads=None, sample_weight=None, feature_names=None,
+    start=None, time_limit=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "every one is a named argument in Python")]
+pub fn fit(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    codes: PyReadonlyArray1<'_, u32>,
+    classes: Vec<ClassName>,
+    method: &str,
+    parameters: &Bound<'_, PyAny>,
+    threads: Option<usize>,
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
     feature_names: Option<Vec<String>>,
     start: Option<Py<Fitted>>,
+    time_limit: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Fitted> {
-    let parameters = || {
-        Ok(Truncated {
-            c,
-            truncation: self::truncation(truncation)?,
-            loss: Loss::from_name(loss)?,
-            penalty: Penalty::from_name(penalty)?,
-            kernel: Kernel::from_name(kernel, self::gamma(gamma)?, degree, coef0)?,
-            utility,
-            cost,
-            cost_form: CostForm::from_name(cost_form)?,
-            utility_baseline: Baseline::from_name(utility_baseline)?,
-            class_weight: class_weight.map_or(ClassWeight::Equal, ClassWeight::Given),
-            fit_intercept,
-            tol,
-            max_iter,
-            cache_size,
-            // the gate's pool has the threads asked for
-            threads: None,
-            random_state,
-            solver,
-        })
-    };
-    let parameters: Truncated = parameters().map_err(to_python)?;
-    let classes = classes.into_iter().map(Class::from).collect();
-    let labels = Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)?;
+    let method = self::method(method, parameters)?;
+    let labels = labels(classes, &codes)?;
     let design = x.design()?;
     let sample_weight = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let start = start.as_ref().map(|start| &start.get().model);
     let feature_names = feature_names.as_deref();
-    let model = gate::run(py, threads, progress, move |control| {
-        let request = FitRequest { sample_weight, feature_names, start, control };
-        parameters.fit_with(&*design, &labels, &request)
+    let limit = time_limit.map(seconds).transpose()?;
+    let model = gate::run(py, threads, progress, best_so_far, move |control| {
+        let control = limit.map_or(control, |limit| control.time_limit(limit));
+        method.fit_labels(&*design, &labels, &FitRequest { sample_weight, feature_names, start, control })
     })?;
     Ok(Fitted { model })
+}
+
+/// Whether a search that was stopped has an answer all the same.
+fn best_so_far(model: &Model) -> bool {
+    model.summary.status == Status::Interrupted
+}
+
+fn labels(classes: Vec<ClassName>, codes: &PyReadonlyArray1<'_, u32>) -> PyResult<Labels> {
+    let classes = classes.into_iter().map(Class::from).collect();
+    Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)
+}
+
+fn seconds(limit: f64) -> PyResult<Duration> {
+    let refuse = || to_python(Error::parameter("time_limit", limit, "a number of seconds > 0, or None"));
+    Duration::try_from_secs_f64(limit).ok().filter(|limit| !limit.is_zero()).ok_or_else(refuse)
 }
 
 /// The widths of an rbf kernel worth trying: gamma by the lower quartile, the median and the upper quartile of the
@@ -149,10 +256,10 @@ pub fn gamma_quartiles(
     sample_weight: Option<PyReadonlyArray1<'_, f64>>,
     threads: Option<usize>,
 ) -> PyResult<(f64, f64, f64)> {
-    let classes = classes.into_iter().map(Class::from).collect();
-    let labels = Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)?;
+    let labels = labels(classes, &codes)?;
     let design = x.design()?;
     let weights = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let [q1, median, q3] = gate::run(py, threads, None, move |_| outlast::gamma_quartiles(&*design, &labels, weights))?;
+    let [q1, median, q3] =
+        gate::run(py, threads, None, |_| false, move |_| outlast::gamma_quartiles(&*design, &labels, weights))?;
     Ok((q1, median, q3))
 }

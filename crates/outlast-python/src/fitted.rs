@@ -2,13 +2,14 @@
 
 use crate::errors::to_python;
 use crate::fit::ClassName;
+use crate::gate;
 use crate::matrix::Matrix;
 use crate::pool;
 use crate::storage;
 use numpy::{PyArray1, PyReadonlyArray1};
-use outlast::Model;
-use outlast::model::Training;
+use outlast::model::{Training, certify_with};
 use outlast::problem::KernelFunction;
+use outlast::{Labels, Model};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,6 +27,7 @@ type State<'py> = (
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyArray1<f64>>>,
     Option<Bound<'py, PyArray1<bool>>>,
+    Option<Bound<'py, PyArray1<f64>>>,
     Option<Bound<'py, PyArray1<f64>>>,
 );
 
@@ -285,6 +287,49 @@ impl Fitted {
         self.model.training.as_ref().map(|training| PyArray1::from_vec(py, training.outlier_scores()))
     }
 
+    /// How far ablation keeps each training row, rows x functions in one sequence; None for other methods and for a model
+    /// that was loaded from a file.
+    #[getter]
+    fn eta<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        let eta = self.model.training.as_ref().and_then(|training| training.eta.as_ref());
+        eta.map(|eta| PyArray1::from_slice(py, eta))
+    }
+
+    /// The method's name.
+    #[getter]
+    fn method(&self) -> &str {
+        &self.model.summary.method
+    }
+
+    /// The number of that name that only some methods have; None where there is none.
+    fn detail(&self, name: &str) -> Option<f64> {
+        self.model.summary.details.get(name)
+    }
+
+    /// (lower bound, objective, gap, proved) on the rows the model was fitted to; `codes` are positions in `classes`.
+    #[pyo3(signature = (x, codes, sample_weight=None, threads=None))]
+    fn certify(
+        &self,
+        py: Python<'_>,
+        x: Matrix<'_>,
+        codes: PyReadonlyArray1<'_, u32>,
+        sample_weight: Option<PyReadonlyArray1<'_, f64>>,
+        threads: Option<usize>,
+    ) -> PyResult<(f64, f64, f64, bool)> {
+        let labels =
+            Labels::from_codes(self.model.classes().to_vec(), codes.as_slice()?.to_vec()).map_err(to_python)?;
+        let design = x.design()?;
+        let weights = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
+        let found = gate::run(
+            py,
+            threads,
+            None,
+            |_| false,
+            move |control| certify_with(&self.model, &*design, &labels, weights, control),
+        )?;
+        Ok((found.lower_bound, found.objective, found.gap, found.proved))
+    }
+
     /// Writes the model file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| storage::save(&self.model, &path))
@@ -303,12 +348,13 @@ impl Fitted {
 
     /// The inverse of `to_bytes`; what the fit says about the training rows can be added.
     #[staticmethod]
-    #[pyo3(signature = (data, margins=None, outliers=None, expansion=None))]
+    #[pyo3(signature = (data, margins=None, outliers=None, expansion=None, eta=None))]
     fn from_bytes(
         data: &[u8],
         margins: Option<PyReadonlyArray1<'_, f64>>,
         outliers: Option<PyReadonlyArray1<'_, bool>>,
         expansion: Option<PyReadonlyArray1<'_, f64>>,
+        eta: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Fitted> {
         let mut model = storage::from_bytes(data)?;
         if let (Some(margins), Some(outliers), Some(expansion)) = (margins, outliers, expansion) {
@@ -316,10 +362,12 @@ impl Fitted {
                 margins: margins.as_slice()?.to_vec(),
                 outliers: outliers.as_slice()?.to_vec(),
                 expansion: expansion.as_slice()?.to_vec(),
+                eta: eta.map(|eta| eta.as_slice().map(<[f64]>::to_vec)).transpose()?,
             };
             let (rows, values) = (model.summary.rows, model.summary.rows.checked_mul(model.predictor.functions()));
             let lengths = (training.margins.len(), training.outliers.len(), Some(training.expansion.len()));
-            if lengths != (rows, rows, values) {
+            let kept = training.eta.as_ref().is_none_or(|eta| Some(eta.len()) == values);
+            if lengths != (rows, rows, values) || !kept {
                 return Err(PyValueError::new_err(format!(
                     "the training rows are not those of a model of {rows} rows"
                 )));
@@ -333,6 +381,6 @@ impl Fitted {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
         let rebuild = py.get_type::<Fitted>().getattr("from_bytes")?;
         let expansion = self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.expansion));
-        Ok((rebuild, (self.to_bytes(py)?, self.margins(py), self.outliers(py), expansion)))
+        Ok((rebuild, (self.to_bytes(py)?, self.margins(py), self.outliers(py), expansion, self.eta(py))))
     }
 }

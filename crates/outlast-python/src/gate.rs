@@ -7,6 +7,7 @@
 use crate::errors::to_python;
 use crate::pool;
 use outlast::{Control, Progress};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +17,23 @@ use std::time::{Duration, Instant};
 /// Longest time between two looks at Python's signals.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the GIL on that many threads, `None` for all cores. `progress` is called as `progress(stage, step, objective, gap)` on the calling thread.
+/// Runs `work` without the GIL on that many threads, `None` for all cores. `progress` is called as
+/// `progress(stage, step, objective, gap)` on the calling thread. A result that is the best so far of work stopped by Ctrl-C is kept.
 pub fn run<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
+    best_so_far: impl FnOnce(&T) -> bool + Send,
     work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
 ) -> PyResult<T> {
     let pool = pool::pool(py, threads)?;
-    py.detach(|| supervise(&pool, progress, work))
+    py.detach(|| supervise(&pool, progress, best_so_far, work))
 }
 
 fn supervise<T: Send>(
     pool: &ThreadPool,
     progress: Option<Py<PyAny>>,
+    best_so_far: impl FnOnce(&T) -> bool + Send,
     work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
@@ -71,11 +75,16 @@ fn supervise<T: Send>(
             }
         }
         let outcome = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        match failure {
-            Some(failure) => Err(failure),
-            None => outcome.map_err(to_python),
+        match (failure, outcome) {
+            (Some(failure), Ok(value)) if best_so_far(&value) && of_the_keyboard(&failure) => Ok(value),
+            (Some(failure), _) => Err(failure),
+            (None, outcome) => outcome.map_err(to_python),
         }
     })
+}
+
+fn of_the_keyboard(failure: &PyErr) -> bool {
+    Python::attach(|py| failure.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
 fn pass_on(py: Python<'_>, progress: Option<&Py<PyAny>>, message: Option<Progress>, look: bool) -> PyResult<()> {

@@ -73,6 +73,11 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// The same, with a time limit if there was none.
+    pub fn or_time_limit(self, limit: Duration) -> Self {
+        if self.deadline.is_some() { self } else { self.time_limit(limit) }
+    }
+
     /// Whether the time limit has passed. The solver then returns what it has, with status `TimeLimit`.
     pub fn out_of_time(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

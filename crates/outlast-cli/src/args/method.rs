@@ -5,8 +5,10 @@ use crate::output::class_text;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
+use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Baseline, ClassWeight, CostForm, Error, Gamma, Kernel, Labels, Loss, Penalty, Truncated, Truncation, io,
+    Ablation, Baseline, Centroid, ClassWeight, CostForm, Error, Estimator, Gamma, Inliers, Kernel, Labels, LeaveOneOut,
+    Loss, Penalty, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,47 +16,22 @@ use std::time::Duration;
 /// The method and its parameters.
 #[derive(Args, Clone)]
 pub struct MethodArgs {
-    /// The method: truncated is the truncated-loss support vector machine
-    #[arg(long, default_value = "truncated", value_parser = ["truncated"], help_heading = "Method")]
+    /// The method
+    #[arg(long, default_value = "truncated", value_parser = PossibleValuesParser::new(methods()), help_heading = "Method")]
     pub method: String,
-    /// Weight of the losses against the penalty: larger follows the data more closely
+    /// Weight of the losses against the penalty: larger follows the data more closely [default: 1]
     #[arg(
         short = 'C',
         long = "c",
         alias = "C",
         value_name = "NUMBER",
-        default_value_t = 1.0,
         allow_negative_numbers = true,
         help_heading = "Method"
     )]
-    pub c: f64,
-    /// Margin below which a row costs no more and counts as an outlier: a number <= 0, auto (-1/(k-1) for the hinge
-    /// with k classes), or none for the ordinary support vector machine
-    #[arg(long, value_name = "NUMBER|auto|none", default_value = "auto", value_parser = truncation,
-        allow_negative_numbers = true, help_heading = "Method")]
-    pub truncation: Truncation,
-    /// Loss before truncation
-    #[arg(long, default_value = "hinge", value_parser = PossibleValuesParser::new(loss_names()), help_heading = "Method")]
-    pub loss: String,
-    /// Penalty on the size of the decision function
-    #[arg(long, default_value = "l2", value_parser = PossibleValuesParser::new(penalties()), help_heading = "Method")]
-    pub penalty: String,
-    /// What decisions are worth: a CSV file with the classes decided for as header and a row per true class, in the
-    /// order of the header unless the first column names it; all values >= 0
-    #[arg(long, value_name = "FILE", conflicts_with = "cost", help_heading = "Method")]
-    pub utility: Option<PathBuf>,
-    /// What decisions cost: a CSV file as for --utility
-    #[arg(long, value_name = "FILE", help_heading = "Method")]
-    pub cost: Option<PathBuf>,
-    /// How costs enter the loss
-    #[arg(long, default_value = "utility", value_parser = PossibleValuesParser::new(cost_forms()), help_heading = "Method")]
-    pub cost_form: String,
-    /// What is subtracted from each utility
-    #[arg(long, default_value = "keep", value_parser = PossibleValuesParser::new(baselines()), help_heading = "Method")]
-    pub utility_baseline: String,
-    /// Kernel
-    #[arg(long, default_value = "rbf", value_parser = PossibleValuesParser::new(Kernel::NAMES), help_heading = "Method")]
-    pub kernel: String,
+    pub c: Option<f64>,
+    /// Kernel [default: rbf for truncated, linear for the others]
+    #[arg(long, value_parser = PossibleValuesParser::new(Kernel::NAMES), help_heading = "Method")]
+    pub kernel: Option<String>,
     /// Kernel width: a number > 0; scale = 1 / (features x variance), auto = 1 / features; q1, median, q3 =
     /// 1 / (2 sigma^2) with sigma that quartile of the distances between the classes
     #[arg(long, value_name = "NUMBER|RULE", default_value = "scale", value_parser = gamma, allow_negative_numbers = true,
@@ -69,32 +46,75 @@ pub struct MethodArgs {
     /// Factors on C by class: balanced, or name=factor,name=factor (others 1)
     #[arg(long, value_name = "balanced|NAME=FACTOR,...", help_heading = "Method")]
     pub class_weight: Option<String>,
-    /// Whether an unpenalised intercept is fitted
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, help_heading = "Method")]
-    pub fit_intercept: bool,
+    /// Whether an unpenalised intercept is fitted [default: true for truncated and centroid, false for reh, rod and loo]
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, help_heading = "Method")]
+    pub fit_intercept: Option<bool>,
     /// Fit no intercept, as --fit-intercept false
     #[arg(long, conflicts_with = "fit_intercept", help_heading = "Method")]
     pub no_intercept: bool,
-    /// Relative duality gap at which a convex step counts as solved
-    #[arg(long, value_name = "NUMBER", default_value_t = defaults().tol, allow_negative_numbers = true,
-        help_heading = "Solver")]
-    pub tol: f64,
+    /// Margin below which a row costs no more and counts as an outlier: a number <= 0, auto (-1/(k-1) for the hinge
+    /// with k classes), or none for the ordinary support vector machine [default: auto]
+    #[arg(long, value_name = "NUMBER|auto|none", value_parser = truncation, allow_negative_numbers = true,
+        help_heading = "Method truncated")]
+    pub truncation: Option<Truncation>,
+    /// Loss before truncation [default: hinge]
+    #[arg(long, value_parser = PossibleValuesParser::new(loss_names()), help_heading = "Method truncated")]
+    pub loss: Option<String>,
+    /// Penalty on the size of the decision function [default: l2]
+    #[arg(long, value_parser = PossibleValuesParser::new(penalties()), help_heading = "Method truncated")]
+    pub penalty: Option<String>,
+    /// What decisions are worth: a CSV file with the classes decided for as header and a row per true class, in the
+    /// order of the header unless the first column names it; all values >= 0
+    #[arg(long, value_name = "FILE", conflicts_with = "cost", help_heading = "Method truncated")]
+    pub utility: Option<PathBuf>,
+    /// What decisions cost: a CSV file as for --utility
+    #[arg(long, value_name = "FILE", help_heading = "Method truncated")]
+    pub cost: Option<PathBuf>,
+    /// How costs enter the loss [default: utility]
+    #[arg(long, value_parser = PossibleValuesParser::new(cost_forms()), help_heading = "Method truncated")]
+    pub cost_form: Option<String>,
+    /// What is subtracted from each utility [default: keep]
+    #[arg(long, value_parser = PossibleValuesParser::new(baselines()), help_heading = "Method truncated")]
+    pub utility_baseline: Option<String>,
+    /// Look for the global optimum (two classes, hinge, --truncation 0): start from a convex relaxation as well, and on
+    /// few rows prove the optimum by branch and bound; Ctrl-C ends it with the best model so far
+    #[arg(long = "global", help_heading = "Method truncated")]
+    pub global_search: bool,
+    /// Share of the rows' weight that is kept: a number in (0, 1]; cv (or auto) by cross-validation, transition by where
+    /// the largest eta falls below 1 [default: auto]
+    #[arg(long, value_name = "NUMBER|RULE", value_parser = inliers, allow_negative_numbers = true,
+        help_heading = "Methods reh and rod")]
+    pub inlier_fraction: Option<Inliers>,
+    /// Keep the relaxation's own classifier instead of refining it
+    #[arg(long, help_heading = "Methods reh and rod")]
+    pub no_refine: bool,
+    /// Factor on the squared distance of a row to the centre of its class: a number >= 0, or auto = 1 / (2 x the median
+    /// of these) [default: auto]
+    #[arg(long, value_name = "NUMBER|auto", value_parser = shift, allow_negative_numbers = true,
+        help_heading = "Methods centroid and loo")]
+    pub shift: Option<Shift>,
+    /// Factor on a row's own kernel value in its loss; other than 1: adaptive margins [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Methods centroid and loo")]
+    pub factor: Option<f64>,
+    /// Relative duality gap at which a convex step counts as solved [default: 1e-4, for reh, rod and loo 1e-6]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Solver")]
+    pub tol: Option<f64>,
     /// Most majorise-minimise steps
-    #[arg(long, value_name = "NUMBER", default_value_t = defaults().max_iter, help_heading = "Solver")]
+    #[arg(long, value_name = "NUMBER", default_value_t = Common::default().max_iter, help_heading = "Solver")]
     pub max_iter: usize,
     /// Memory the kernel solver may keep, in megabytes
-    #[arg(long, value_name = "MB", default_value_t = defaults().cache_size, allow_negative_numbers = true,
+    #[arg(long, value_name = "MB", default_value_t = Common::default().cache_size, allow_negative_numbers = true,
         help_heading = "Solver")]
     pub cache_size: f64,
     /// Threads; -1 for all cores [default: all cores]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = jobs, help_heading = "Solver")]
     pub n_jobs: Option<i64>,
     /// Seed of whatever is drawn at random
-    #[arg(long, value_name = "NUMBER", default_value_t = defaults().random_state, help_heading = "Solver")]
+    #[arg(long, value_name = "NUMBER", default_value_t = Common::default().random_state, help_heading = "Solver")]
     pub random_state: u64,
-    /// Solver to take; auto chooses by the shape of the data
-    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Solver")]
-    pub solver: String,
+    /// Solver to take; auto chooses by the shape of the data [default: auto]
+    #[arg(long, value_name = "NAME", help_heading = "Solver")]
+    pub solver: Option<String>,
     /// Stop after this many seconds with the best model so far
     #[arg(long, value_name = "SECONDS", value_parser = time_limit, help_heading = "Solver")]
     pub time_limit: Option<Duration>,
@@ -109,38 +129,90 @@ impl MethodArgs {
                 return Err(Failure::Usage(format!("{option} - and the data can't both be standard input")));
             }
         }
-        let mut parameters = self.without_data()?;
+        self.check_options()?;
         // which matrix is given matters here, not what is in it
-        parameters.utility = self.utility.as_ref().map(|_| Vec::new());
-        parameters.cost = self.cost.as_ref().map(|_| Vec::new());
-        Ok(parameters.check()?)
+        let given = |file: &Option<PathBuf>| file.as_ref().map(|_| Vec::new());
+        Ok(self.method(ClassWeight::Equal, given(&self.utility), given(&self.cost))?.check()?)
     }
 
-    /// The parameters, for data with these labels.
-    pub fn parameters(&self, labels: &Labels) -> Result<Truncated, Failure> {
-        let mut parameters = self.without_data()?.class_weight(self.class_weight(labels)?);
+    /// The method and its parameters, for data with these labels.
+    pub fn parameters(&self, labels: &Labels) -> Result<Box<dyn Estimator>, Failure> {
         let read = |path: &PathBuf, what| io::read_payoff(path, what, labels.classes());
-        parameters.utility = self.utility.as_ref().map(|path| read(path, "utility")).transpose()?;
-        parameters.cost = self.cost.as_ref().map(|path| read(path, "cost")).transpose()?;
-        Ok(parameters)
+        let utility = self.utility.as_ref().map(|path| read(path, "utility")).transpose()?;
+        let cost = self.cost.as_ref().map(|path| read(path, "cost")).transpose()?;
+        self.method(self.class_weight(labels)?, utility, cost)
     }
 
-    fn without_data(&self) -> Result<Truncated, Failure> {
-        let mut parameters = Truncated::new(self.c)
-            .truncation(self.truncation)
-            .loss(Loss::from_name(&self.loss)?)
-            .kernel(Kernel::from_name(&self.kernel, self.gamma, self.degree, self.coef0)?)
-            .penalty(Penalty::from_name(&self.penalty)?)
-            .cost_form(CostForm::from_name(&self.cost_form)?)
-            .utility_baseline(Baseline::from_name(&self.utility_baseline)?)
-            .fit_intercept(self.fit_intercept && !self.no_intercept)
-            .tol(self.tol)
-            .solver(self.solver.clone());
-        parameters.max_iter = self.max_iter;
-        parameters.cache_size = self.cache_size;
-        parameters.random_state = self.random_state;
-        parameters.threads = self.n_jobs.and_then(threads);
-        Ok(parameters)
+    /// An option that the method does not know is a mistake, not something to pass over.
+    fn check_options(&self) -> Result<(), Failure> {
+        let options = [
+            ("--c", self.c.is_some(), &["truncated", "reh", "rod", "centroid"][..]),
+            ("--truncation", self.truncation.is_some(), &["truncated"]),
+            ("--loss", self.loss.is_some(), &["truncated"]),
+            ("--penalty", self.penalty.is_some(), &["truncated"]),
+            ("--utility", self.utility.is_some(), &["truncated"]),
+            ("--cost", self.cost.is_some(), &["truncated"]),
+            ("--cost-form", self.cost_form.is_some(), &["truncated"]),
+            ("--utility-baseline", self.utility_baseline.is_some(), &["truncated"]),
+            ("--global", self.global_search, &["truncated"]),
+            ("--solver", self.solver.is_some(), &["truncated"]),
+            ("--inlier-fraction", self.inlier_fraction.is_some(), &["rod"]),
+            ("--no-refine", self.no_refine, &["reh", "rod"]),
+            ("--shift", self.shift.is_some(), &["centroid"]),
+            ("--factor", self.factor.is_some(), &["loo"]),
+        ];
+        match options.iter().find(|(_, given, methods)| *given && !methods.contains(&self.method.as_str())) {
+            None => Ok(()),
+            Some((option, _, methods)) => Err(Failure::Usage(format!(
+                "{option} is no option of --method {}, but of {}",
+                self.method,
+                methods.join(", ")
+            ))),
+        }
+    }
+
+    fn method(
+        &self,
+        class_weight: ClassWeight,
+        utility: Option<Vec<Vec<f64>>>,
+        cost: Option<Vec<Vec<f64>>>,
+    ) -> Result<Box<dyn Estimator>, Failure> {
+        let c = self.c.unwrap_or(Common::default().c);
+        let mut method: Box<dyn Estimator> = match self.method.as_str() {
+            "reh" | "rod" => {
+                let mut ablation = Ablation::new(AblationMethod::from_name(&self.method)?, c).refine(!self.no_refine);
+                ablation.inlier_fraction = self.inlier_fraction.unwrap_or_default();
+                Box::new(ablation)
+            }
+            "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
+            "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
+            _ => {
+                let mut truncated = Truncated::new(c).global_search(self.global_search);
+                truncated.truncation = self.truncation.unwrap_or_default();
+                truncated.loss = named(&self.loss, Loss::from_name)?.unwrap_or(truncated.loss);
+                truncated.penalty = named(&self.penalty, Penalty::from_name)?.unwrap_or(truncated.penalty);
+                truncated.cost_form = named(&self.cost_form, CostForm::from_name)?.unwrap_or(truncated.cost_form);
+                truncated.utility_baseline =
+                    named(&self.utility_baseline, Baseline::from_name)?.unwrap_or(truncated.utility_baseline);
+                (truncated.utility, truncated.cost) = (utility, cost);
+                truncated.solver = self.solver.clone().unwrap_or(truncated.solver);
+                Box::new(truncated)
+            }
+        };
+        let common = method.common_mut();
+        if let Some(kernel) = &self.kernel {
+            common.kernel = Kernel::from_name(kernel, self.gamma, self.degree, self.coef0)?;
+        } else if !matches!(common.kernel, Kernel::Linear) {
+            common.kernel = Kernel::rbf(self.gamma);
+        }
+        common.class_weight = class_weight;
+        common.fit_intercept = self.fit_intercept.unwrap_or(common.fit_intercept) && !self.no_intercept;
+        common.tol = self.tol.unwrap_or(common.tol);
+        common.max_iter = self.max_iter;
+        common.cache_size = self.cache_size;
+        common.random_state = self.random_state;
+        common.threads = self.n_jobs.and_then(threads);
+        Ok(method)
     }
 
     fn class_weight(&self, labels: &Labels) -> Result<ClassWeight, Failure> {
@@ -169,8 +241,21 @@ fn given_weights(text: &str, labels: &Labels) -> Result<Vec<f64>, Failure> {
     Ok(weights)
 }
 
-fn defaults() -> Truncated {
-    Truncated::new(1.0)
+/// What a name given stands for.
+fn named<T>(name: &Option<String>, find: impl Fn(&str) -> outlast::Result<T>) -> Result<Option<T>, Failure> {
+    Ok(name.as_deref().map(find).transpose()?)
+}
+
+fn methods() -> Vec<PossibleValue> {
+    [
+        ("truncated", "the loss is cut off; any number of classes jointly"),
+        ("reh", "convex relaxation of the hinge cut off at 0, with a bound of the global optimum"),
+        ("rod", "convex relaxation of the hinge over a share of the rows"),
+        ("centroid", "less margin is asked of rows far from the centre of their class"),
+        ("loo", "leave-one-out machine: a row's own term does not help its own loss"),
+    ]
+    .map(|(name, help)| PossibleValue::new(name).help(help))
+    .to_vec()
 }
 
 fn loss_names() -> Vec<&'static str> {
@@ -197,6 +282,23 @@ fn truncation(text: &str) -> Result<Truncation, String> {
             Ok(value) if value.is_finite() && value <= 0.0 => Ok(Truncation::At(value)),
             _ => Err("must be a number <= 0, auto or none".to_string()),
         },
+    }
+}
+
+fn inliers(text: &str) -> Result<Inliers, String> {
+    let wrong = || format!("must be a number in (0, 1] or one of {}", Inliers::NAMES.join(", "));
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(Inliers::Given(share)),
+        Ok(_) => Err(wrong()),
+        Err(_) => Inliers::from_name(text).map_err(|_| wrong()),
+    }
+}
+
+fn shift(text: &str) -> Result<Shift, String> {
+    match text.parse::<f64>() {
+        _ if text == "auto" => Ok(Shift::Auto),
+        Ok(shift) if shift.is_finite() && shift >= 0.0 => Ok(Shift::By(shift)),
+        _ => Err("must be a number >= 0 or auto".to_string()),
     }
 }
 

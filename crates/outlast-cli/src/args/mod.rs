@@ -46,6 +46,9 @@ pub enum Command {
     /// Print kernel widths worth trying: the quartiles of the distances between the classes
     #[command(after_help = GAMMA_EXAMPLES)]
     Gamma(GammaArgs),
+    /// Say how far a model may be from the global optimum of its problem
+    #[command(after_help = CERTIFY_EXAMPLES)]
+    Certify(CertifyArgs),
     /// Show what truncation does, on made-up data with wrong labels
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
@@ -58,6 +61,8 @@ const FIT_EXAMPLES: &str = "Examples:
   outlast fit data.csv --truncation none              the ordinary support vector machine
   outlast fit data.csv --utility utility.csv          decisions worth what the file says, any number of classes
   outlast fit data.csv --kernel linear --penalty l1   selects variables
+  outlast fit data.csv --method reh                   convex relaxation, with a bound of the global optimum
+  outlast fit small.csv --truncation 0 --global       look for the global optimum, and prove it if it can be
   outlast fit data.csv --outliers suspects.csv        every row with its margin, the worst are worth a look
   zcat data.csv.gz | outlast fit - --json             one JSON object for programs";
 
@@ -82,6 +87,14 @@ const GAMMA_EXAMPLES: &str = "Examples:
   outlast gamma data.csv --target species --json
 
 `outlast fit --gamma q1`, median and q3 use the same numbers.";
+
+const CERTIFY_EXAMPLES: &str = "Examples:
+  outlast fit data.csv --kernel linear --truncation 0 --no-intercept -C 0.01 -o model.outlast
+  outlast certify model.outlast data.csv
+  outlast certify model.outlast data.csv --fail-above 0.05     exit code 1 if the gap may be larger
+
+The model must have two classes, the hinge truncated at 0 (or method reh) and the l2 penalty; the data are those it was fitted
+to. The bound is close for small C or classes that are nearly separable; for large C it falls towards 0 and says little.";
 
 const DEMO_EXAMPLES: &str = "Examples:
   outlast demo
@@ -152,6 +165,27 @@ pub struct EvaluateArgs {
     /// Exit with code 1 if the accuracy is below this share, from 0 to 1
     #[arg(long, value_name = "ACCURACY", value_parser = share)]
     pub fail_below: Option<f64>,
+    #[command(flatten)]
+    pub input: DataArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
+/// Arguments of `outlast certify`.
+#[derive(Args)]
+pub struct CertifyArgs {
+    /// Model file written by `outlast fit`
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The data it was fitted to; - is standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Exit with code 1 if the gap may be larger than this share of the objective, from 0 to 1
+    #[arg(long, value_name = "GAP", value_parser = share)]
+    pub fail_above: Option<f64>,
+    /// Column of the sample weights: a name or a number
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, help_heading = "Data")]
+    pub weight_column: Option<String>,
     #[command(flatten)]
     pub input: DataArgs,
     #[command(flatten)]

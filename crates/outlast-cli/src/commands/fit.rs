@@ -74,14 +74,15 @@ fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
     let parameters = request.method.parameters(labels)?;
     watch.say("fitting");
     let start = Instant::now();
-    let model = watch.fit(request.method.time_limit, |control| {
+    let best_so_far = |model: &Model| model.summary.status == Status::Interrupted;
+    let model = watch.run(request.method.time_limit, best_so_far, |control| {
         let fit = FitRequest {
             sample_weight: table.weights.as_deref(),
             feature_names: table.feature_names.as_deref(),
             start: None,
             control,
         };
-        parameters.fit_with(table.design(), labels, &fit)
+        parameters.fit_labels(table.design(), labels, &fit)
     })?;
     let fit_seconds = start.elapsed().as_secs_f64();
     Ok(Fitted { table, model, read_seconds, fit_seconds })
@@ -96,6 +97,7 @@ fn warning(model: &Model) -> Option<String> {
             "not converged: the iteration limit was reached at a relative gap of {gap:.1e}; raise --max-iter, or scale the features"
         )),
         Status::TimeLimit => Some(format!("not converged: the time limit was reached at a relative gap of {gap:.1e}")),
+        Status::Interrupted => Some("interrupted: this is the best model so far".to_string()),
         Status::Inaccurate => Some(format!("rounding kept the relative gap at {gap:.1e}, above the tolerance")),
         other => Some(format!("not converged: {other}, relative gap {gap:.1e}")),
     }
@@ -210,11 +212,7 @@ impl Fitted {
             format!("{}, {}", count(summary.rows, "row", "rows"), count(self.table.cols(), "feature", "features"));
         pairs.add("data", format!("{}: {size}", self.table.source.display()));
         pairs.add("classes", classes_text(self.classes()));
-        let loss = match summary.truncation {
-            Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),
-            None => format!("{} loss, not truncated", summary.loss),
-        };
-        pairs.add("method", format!("{loss}, {} penalty, C = {}", summary.penalty, short(summary.c)));
+        pairs.add("method", self.method_text());
         if let Some((name, text)) = self.payoff_text(request) {
             pairs.add(name, text);
         }
@@ -226,8 +224,11 @@ impl Fitted {
             format!("{}: {}, {steps}, {iterations}", summary.solver, summary.status.name().replace('_', " ")),
         );
         pairs.add("objective", format!("{} (relative gap {:.1e})", short(summary.objective), summary.gap));
+        if let Some(bound) = summary.details.get("lower_bound") {
+            pairs.add("lower bound", self.bound_text(bound));
+        }
         pairs.add("support", format!("{} of {}", self.model.support_count(), count(summary.rows, "row", "rows")));
-        if summary.truncation.is_some() {
+        if summary.truncation.is_some() || summary.outliers > 0 {
             let by_class = self.outliers_by_class();
             let some: Vec<(&Class, usize)> =
                 self.model.classes().iter().zip(by_class).filter(|(_, outliers)| *outliers > 0).collect();
@@ -244,6 +245,47 @@ impl Fitted {
             None => pairs.add("model", "not saved; name a file with -o"),
         }
         pairs.render() + &self.worst_text()
+    }
+
+    /// The method and its parameters, in words.
+    fn method_text(&self) -> String {
+        let summary = &self.model.summary;
+        let number = |name: &str| summary.details.get(name).map(short).unwrap_or_default();
+        let refined = if summary.details.get("refined") == Some(0.0) { ", not refined" } else { "" };
+        let each = match (summary.method.as_str(), self.model.classes().len()) {
+            ("truncated", _) | (_, 2) => "",
+            _ => ", each class against the others",
+        };
+        let c = short(summary.c);
+        let own = match summary.method.as_str() {
+            "reh" => format!("relaxed robust hinge (reh){refined}, C = {c}"),
+            "rod" => format!(
+                "relaxed outlier detection (rod), {} of the weight kept{refined}, C = {c}",
+                number("inlier_fraction")
+            ),
+            "centroid" => format!("centroid machine, shift = {}, C = {c}", number("shift")),
+            "loo" => format!("leave-one-out machine, factor = {}", number("factor")),
+            _ => {
+                let loss = match summary.truncation {
+                    Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),
+                    None => format!("{} loss, not truncated", summary.loss),
+                };
+                format!("{loss}, {} penalty, C = {c}", summary.penalty)
+            }
+        };
+        own + each
+    }
+
+    fn bound_text(&self, bound: f64) -> String {
+        let (summary, details) = (&self.model.summary, &self.model.summary.details);
+        let nodes = details.get("nodes").filter(|&nodes| nodes > 0.0);
+        let searched =
+            nodes.map_or(String::new(), |nodes| format!(", {} searched", count(nodes as usize, "node", "nodes")));
+        if details.get("proved") == Some(1.0) {
+            return format!("{} (proved globally optimal{searched})", short(bound));
+        }
+        let above = 100.0 * (summary.objective - bound).max(0.0) / summary.objective.abs().max(f64::MIN_POSITIVE);
+        format!("{} (the optimum is at most {above:.2} % lower{searched})", short(bound))
     }
 
     fn worst_text(&self) -> String {
@@ -319,6 +361,7 @@ impl Fitted {
             "support_vectors": self.model.support_count(),
             "n_features_selected": selected.as_ref().map(Vec::len),
             "selected_features": selected,
+            "details": summary.details.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<serde_json::Map<_, _>>(),
             "outliers": summary.outliers,
             "worst_outliers": worst,
             "seconds": {"read": self.read_seconds, "fit": self.fit_seconds},

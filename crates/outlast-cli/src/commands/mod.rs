@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod certify;
 pub mod evaluate;
 pub mod fit;
 pub mod gamma;

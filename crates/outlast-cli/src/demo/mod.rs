@@ -45,7 +45,7 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     let mut random = Random::new(request.seed);
     let training = data::training(request.rows as usize, request.flip, &mut random);
     let test = data::test(TEST_ROWS, &mut random);
-    let [plain, truncated] = watch.fit(None, |control| compare(&training, &test, control))?;
+    let [plain, truncated] = watch.run(None, |_| false, |control| compare(&training, &test, control))?;
     let outcomes = [plain, truncated];
     let picture = picture(&training, &outcomes)?;
     watch.write(|| destination::write(&request.output, |out| out.write_all(picture.as_bytes())))?;

@@ -1,5 +1,6 @@
 //! The command as its users meet it: run as a process, judged by what it prints, writes and returns.
 
+mod ablation;
 mod common;
 mod demo;
 mod interrupt;

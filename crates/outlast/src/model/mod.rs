@@ -1,14 +1,30 @@
-//! From a solution to something that predicts: [`Model`]. Parameters and their checks live in [`Truncated`].
+//! From a solution to something that predicts: [`Model`]. Parameters and their checks live in a type for each method
+//! ([`Truncated`] and others) and, where methods share them, in [`Common`].
 
+mod ablation;
+mod baselines;
+mod certify;
+mod common;
+mod details;
 mod fit;
+mod inliers;
+mod one_vs_rest;
 mod payoff;
 mod predictor;
+mod search;
 mod truncated;
+mod truncated_fit;
 mod widths;
 
+pub use ablation::{Ablation, AblationMethod};
+pub use baselines::{Centroid, LeaveOneOut, Shift};
+pub use certify::{Certified, certify, certify_with};
+pub use common::{ClassWeight, Common, Estimator, FitRequest};
+pub use details::Details;
+pub use inliers::Inliers;
 pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
-pub use truncated::{ClassWeight, FitRequest, Truncated, Truncation};
+pub use truncated::{Truncated, Truncation};
 pub use widths::gamma_quartiles;
 
 use crate::data::{Class, Design, Target};
@@ -41,7 +57,7 @@ pub struct Model {
 /// How a model was made: the numbers a report shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// `"truncated"`, the method's name on every face.
+    /// The method's name on every face, e.g. `"truncated"`.
     pub method: String,
     /// Weight of the loss.
     pub c: f64,
@@ -89,6 +105,8 @@ pub struct Summary {
     pub iterations: usize,
     /// How the fit ended.
     pub status: Status,
+    /// Numbers that only some methods have.
+    pub details: Details,
 }
 
 /// What a fit says about its training rows.
@@ -100,6 +118,8 @@ pub struct Training {
     pub outliers: Vec<bool>,
     /// The expansion's coefficients, rows x functions, 0 for rows that are no support vectors.
     pub expansion: Vec<f64>,
+    /// How far ablation keeps each row, 0 to 1, rows x functions.
+    pub eta: Option<Vec<f64>>,
 }
 
 impl Summary {

@@ -10,10 +10,10 @@
 //! is theirs.) With two classes and a utility matrix, f stands for f_2 - f_1 and the terms are U[y, y] l_T(y f) and
 //! U[y, other] l_T(-y f).
 
+use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
-use super::{Model, fit};
-use crate::control::Control;
-use crate::data::{Design, Labels, Target};
+use super::{Common, Estimator, FitRequest, Model, fit, truncated_fit};
+use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
 
@@ -35,18 +35,6 @@ impl From<f64> for Truncation {
     }
 }
 
-/// Factors on C by class.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum ClassWeight {
-    /// All 1.
-    #[default]
-    Equal,
-    /// n / (k n_class): every class counts the same in total.
-    Balanced,
-    /// One factor per class, in the sorted order of the classes.
-    Given(Vec<f64>),
-}
-
 /// Parameters of the truncated-loss SVM. Build with [`Truncated::new`] and the setters, then [`fit`](Self::fit).
 ///
 /// ```
@@ -64,16 +52,14 @@ pub enum ClassWeight {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Truncated {
-    /// Weight of the loss against the penalty, > 0.
-    pub c: f64,
+    /// What it shares with the other methods; `tol` is the gap of a convex step, `max_iter` counts majorise-minimise steps.
+    pub common: Common,
     /// Where the loss is cut off.
     pub truncation: Truncation,
     /// The loss before truncation.
     pub loss: Loss,
     /// The penalty.
     pub penalty: Penalty,
-    /// The kernel.
-    pub kernel: Kernel,
     /// k x k, >= 0, row = true class: what deciding for a class is worth. In the sorted order of the classes.
     pub utility: Option<Vec<Vec<f64>>>,
     /// k x k, >= 0, row = true class: what deciding for a class costs. Not together with `utility`.
@@ -82,57 +68,26 @@ pub struct Truncated {
     pub cost_form: CostForm,
     /// What is subtracted from the rows of the utility matrix.
     pub utility_baseline: Baseline,
-    /// Factors on C by class.
-    pub class_weight: ClassWeight,
-    /// Whether an unpenalised intercept is fitted.
-    pub fit_intercept: bool,
-    /// Relative duality gap at which a convex step stops.
-    pub tol: f64,
-    /// Most majorise-minimise steps.
-    pub max_iter: usize,
-    /// Megabytes the kernel solver may keep.
-    pub cache_size: f64,
-    /// Threads; `None` for all cores.
-    pub threads: Option<usize>,
-    /// Seed of whatever is drawn at random.
-    pub random_state: u64,
+    /// Whether to look for the global optimum: two classes, hinge, truncation 0. The d.c. algorithm is started from a convex
+    /// relaxation as well, and on few rows a branch and bound goes on until the optimum is proved.
+    pub global_search: bool,
     /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`]).
     pub solver: String,
-}
-
-/// What goes into a fit beside the parameters, the rows and the labels.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FitRequest<'a> {
-    /// One weight per row.
-    pub sample_weight: Option<&'a [f64]>,
-    /// Names of the columns.
-    pub feature_names: Option<&'a [String]>,
-    /// A model fitted to the same rows with other parameters, to start from.
-    pub start: Option<&'a Model>,
-    /// Progress, interrupt, time limit.
-    pub control: Control<'a>,
 }
 
 impl Truncated {
     /// The default parameters with a given C.
     pub fn new(c: f64) -> Self {
         Truncated {
-            c,
+            common: Common { c, ..Common::default() },
             truncation: Truncation::Auto,
             loss: Loss::hinge(),
             penalty: Penalty::L2,
-            kernel: Kernel::default(),
             utility: None,
             cost: None,
             cost_form: CostForm::Utility,
             utility_baseline: Baseline::Keep,
-            class_weight: ClassWeight::Equal,
-            fit_intercept: true,
-            tol: 1e-4,
-            max_iter: 100,
-            cache_size: 1000.0,
-            threads: None,
-            random_state: 0,
+            global_search: false,
             solver: "auto".to_string(),
         }
     }
@@ -152,12 +107,6 @@ impl Truncated {
     /// Sets the penalty.
     pub fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = penalty;
-        self
-    }
-
-    /// Sets the kernel.
-    pub fn kernel(mut self, kernel: Kernel) -> Self {
-        self.kernel = kernel;
         self
     }
 
@@ -197,45 +146,9 @@ impl Truncated {
         self
     }
 
-    /// Sets the factors on C by class.
-    pub fn class_weight(mut self, class_weight: ClassWeight) -> Self {
-        self.class_weight = class_weight;
-        self
-    }
-
-    /// Sets whether an intercept is fitted.
-    pub fn fit_intercept(mut self, fit_intercept: bool) -> Self {
-        self.fit_intercept = fit_intercept;
-        self
-    }
-
-    /// Sets the relative duality gap at which a convex step stops.
-    pub fn tol(mut self, tol: f64) -> Self {
-        self.tol = tol;
-        self
-    }
-
-    /// Sets the largest number of majorise-minimise steps.
-    pub fn max_iter(mut self, max_iter: usize) -> Self {
-        self.max_iter = max_iter;
-        self
-    }
-
-    /// Sets the seed of whatever is drawn at random.
-    pub fn random_state(mut self, seed: u64) -> Self {
-        self.random_state = seed;
-        self
-    }
-
-    /// Sets the megabytes the kernel solver may keep.
-    pub fn cache_size(mut self, megabytes: f64) -> Self {
-        self.cache_size = megabytes;
-        self
-    }
-
-    /// Sets the number of threads.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
+    /// Sets whether to look for the global optimum.
+    pub fn global_search(mut self, global_search: bool) -> Self {
+        self.global_search = global_search;
         self
     }
 
@@ -245,69 +158,12 @@ impl Truncated {
         self
     }
 
-    /// Fits.
-    pub fn fit(&self, x: &dyn Design, y: &(impl Target + ?Sized)) -> Result<Model> {
-        self.fit_with(x, y, &FitRequest::default())
-    }
-
-    /// Fits with sample weights, a start, or someone watching.
-    ///
-    /// ```
-    /// use outlast::{Control, Dense, FitRequest, Progress, Truncated};
-    ///
-    /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0]]);
-    /// let watch = |progress: Progress| assert!(progress.step < 1000);
-    /// let request = FitRequest {
-    ///     sample_weight: Some(&[1.0, 1.0, 1.0, 0.5]),
-    ///     control: Control::default().progress(&watch),
-    ///     ..FitRequest::default()
-    /// };
-    /// let model = Truncated::new(1.0).fit_with(&x, &[0, 0, 1, 1], &request)?;
-    /// // a second fit may start from the first
-    /// let warm = FitRequest { start: Some(&model), ..FitRequest::default() };
-    /// let stiffer = Truncated::new(10.0).fit_with(&x, &[0, 0, 1, 1], &warm)?;
-    /// assert_eq!(stiffer.predict_codes(&x)?, [0, 0, 1, 1]);
-    /// # Ok::<(), outlast::Error>(())
-    /// ```
-    pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<Model> {
-        let labels = y.labels();
-        self.check()?;
-        fit::check_shapes(x, &labels, request)?;
-        let payoff = Payoff::of(self, labels.classes())?;
-        fit::in_pool(self.threads, || fit::run(self, payoff.as_ref(), x, &labels, request))
-    }
-
-    /// Checks every parameter that can be checked without data.
-    pub fn check(&self) -> Result<()> {
-        let positive = |name, value: f64| match value.is_finite() && value > 0.0 {
-            true => Ok(()),
-            false => Err(Error::parameter(name, value, "a finite number > 0")),
-        };
-        positive("C", self.c)?;
-        positive("tol", self.tol)?;
-        positive("cache_size", self.cache_size)?;
-        if self.max_iter == 0 {
-            return Err(Error::parameter("max_iter", 0, "a whole number >= 1"));
+    pub(super) fn truncated_loss(&self, classes: usize) -> Result<Loss> {
+        match self.truncation {
+            Truncation::Off => Ok(self.loss),
+            Truncation::At(truncation) => self.loss.truncated_at(truncation),
+            Truncation::Auto => self.loss.truncated_at(self.loss.base().lowest_consistent_truncation(classes)),
         }
-        if self.threads == Some(0) {
-            return Err(Error::parameter("n_jobs", 0, "a whole number >= 1, or none for all cores"));
-        }
-        if let Truncation::At(truncation) = self.truncation {
-            self.loss.truncated_at(truncation)?;
-        }
-        if let ClassWeight::Given(weights) = &self.class_weight
-            && let Some(bad) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0))
-        {
-            return Err(Error::parameter("class_weight", bad, "finite numbers >= 0"));
-        }
-        if self.penalty.selects() && !matches!(self.kernel, Kernel::Linear) {
-            let found = format!("{:?} with the {} kernel", self.penalty.name(), self.kernel.name());
-            return Err(Error::parameter("penalty", found, "\"l2\", or the linear kernel"));
-        }
-        if self.cost_form == CostForm::Direct {
-            self.check_direct()?;
-        }
-        Ok(())
     }
 
     fn check_direct(&self) -> Result<()> {
@@ -324,46 +180,55 @@ impl Truncated {
         }
     }
 
-    pub(super) fn truncated_loss(&self, classes: usize) -> Result<Loss> {
+    /// The search for a global optimum knows one problem.
+    fn check_global(&self) -> Result<()> {
+        let refuse = |with: String, allowed: &str| {
+            Err(Error::parameter("global_search", format!("on with {with}"), format!("off, or {allowed}")))
+        };
         match self.truncation {
-            Truncation::Off => Ok(self.loss),
-            Truncation::At(truncation) => self.loss.truncated_at(truncation),
-            Truncation::Auto => self.loss.truncated_at(self.loss.base().lowest_consistent_truncation(classes)),
+            Truncation::At(0.0) => {}
+            Truncation::At(at) => return refuse(format!("truncation {at}"), "truncation 0"),
+            Truncation::Auto => return refuse("truncation \"auto\"".to_string(), "truncation 0"),
+            Truncation::Off => return refuse("no truncation".to_string(), "truncation 0"),
         }
-    }
-
-    /// The factors on C by class; `None` where all are 1.
-    pub(super) fn class_factors(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
-        match &self.class_weight {
-            ClassWeight::Equal => Ok(None),
-            ClassWeight::Balanced => {
-                let total = labels.len() as f64 / labels.classes().len() as f64;
-                Ok(Some(labels.counts().into_iter().map(|count| total / count as f64).collect()))
+        match () {
+            _ if self.loss.base().is_smooth() => {
+                refuse(format!("the {} loss", self.loss.base().name()), "the loss hinge")
             }
-            ClassWeight::Given(weights) => {
-                if weights.len() != labels.classes().len() {
-                    let found = format!("{} values", weights.len());
-                    return Err(Error::shape(
-                        "class_weight",
-                        found,
-                        format!("{}, one per class", labels.classes().len()),
-                    ));
-                }
-                Ok(Some(weights.clone()))
-            }
+            _ if self.penalty.selects() => refuse(format!("penalty {:?}", self.penalty.name()), "penalty \"l2\""),
+            _ if self.utility.is_some() => refuse("a utility matrix".to_string(), "no utility matrix"),
+            _ if self.cost.is_some() => refuse("a cost matrix".to_string(), "no cost matrix"),
+            _ => Ok(()),
         }
-    }
-
-    /// c_i = C x class weight x sample weight. Every class must keep some weight.
-    pub(super) fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
-        let factors = self.class_factors(labels)?.unwrap_or_else(|| vec![1.0; labels.classes().len()]);
-        let mut caps = Vec::with_capacity(labels.len());
-        for (row, &code) in labels.codes().iter().enumerate() {
-            let weight = sample_weight.map_or(1.0, |weights| weights[row]);
-            // beyond 1e200 a weight only says "infinitely hard"; kept finite so that sums are
-            caps.push((self.c * factors[code as usize] * weight).min(1e200));
-        }
-        fit::check_class_weights(labels, &caps)?;
-        Ok(caps)
     }
 }
+
+impl Estimator for Truncated {
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn check(&self) -> Result<()> {
+        self.common.check()?;
+        if let Truncation::At(truncation) = self.truncation {
+            self.loss.truncated_at(truncation)?;
+        }
+        if self.penalty.selects() && !matches!(self.common.kernel, Kernel::Linear) {
+            let found = format!("{:?} with the {} kernel", self.penalty.name(), self.common.kernel.name());
+            return Err(Error::parameter("penalty", found, "\"l2\", or the linear kernel"));
+        }
+        if self.cost_form == CostForm::Direct {
+            self.check_direct()?;
+        }
+        if self.global_search { self.check_global() } else { Ok(()) }
+    }
+
+    fn fit_labels(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+        self.check()?;
+        fit::check_shapes(x, labels, request)?;
+        let payoff = Payoff::of(self, labels.classes())?;
+        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request))
+    }
+}
+
+shared_parameters!(Truncated);

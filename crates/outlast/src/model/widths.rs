@@ -1,5 +1,6 @@
 //! Kernel widths to choose from.
 
+use super::common::check_class_weights;
 use super::{FitRequest, fit};
 use crate::data::{Design, Target};
 use crate::error::Result;
@@ -22,6 +23,6 @@ pub fn gamma_quartiles(x: &dyn Design, y: &(impl Target + ?Sized), sample_weight
     let labels = y.labels();
     fit::check_shapes(x, &labels, &FitRequest { sample_weight, ..FitRequest::default() })?;
     x.check_finite()?;
-    fit::check_class_weights(&labels, sample_weight.unwrap_or(&vec![1.0; labels.len()]))?;
+    check_class_weights(&labels, sample_weight.unwrap_or(&vec![1.0; labels.len()]))?;
     Ok(Gamma::quartiles(x, &labels, sample_weight))
 }

@@ -2,10 +2,12 @@
 //! models.
 
 pub mod ablation;
+pub mod alternate;
 mod choose;
 pub mod coordinate;
 pub mod interior;
 pub mod kernel;
+pub mod leave_one_out;
 pub mod linear;
 pub mod majorize;
 pub mod newton;
@@ -33,6 +35,8 @@ pub enum Status {
     IterationLimit,
     /// The time limit ended the work.
     TimeLimit,
+    /// The caller ended a search that keeps its best answer so far.
+    Interrupted,
 }
 
 impl Status {
@@ -48,14 +52,14 @@ impl Status {
             Status::Inaccurate => "inaccurate",
             Status::IterationLimit => "iteration_limit",
             Status::TimeLimit => "time_limit",
+            Status::Interrupted => "interrupted",
         }
     }
 
     /// The status of that name.
     pub fn from_name(name: &str) -> Option<Status> {
-        [Status::Converged, Status::Inaccurate, Status::IterationLimit, Status::TimeLimit]
-            .into_iter()
-            .find(|status| status.name() == name)
+        use Status::*;
+        [Converged, Inaccurate, IterationLimit, TimeLimit, Interrupted].into_iter().find(|status| status.name() == name)
     }
 }
 

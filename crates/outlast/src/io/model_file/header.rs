@@ -1,9 +1,9 @@
-//! The header of format version 2, and the way between it and a [`Model`].
+//! The header of format version 3, and the way between it and a [`Model`].
 
 use super::container::{Arrays, Entry, Reader};
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::quoted;
-use crate::model::{Baseline, CostForm, Function, Model, Predictor, Rows, Summary};
+use crate::model::{Baseline, CostForm, Details, Function, Model, Predictor, Rows, Summary};
 use crate::problem::KernelFunction;
 use crate::solver::Status;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub(super) struct Header {
     rows: u64,
     class_rows: Vec<u64>,
     outliers: u64,
+    // versions 1 and 2 had one method, with no numbers of its own
+    #[serde(default)]
+    details: Vec<String>,
     steps: u64,
     iterations: u64,
     classes: Vec<Name>,
@@ -100,6 +103,8 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
             arrays.f64(name, &[classes, classes], matrix);
         }
     }
+    let details: Vec<f64> = summary.details.iter().map(|(_, value)| value).collect();
+    arrays.f64("details", &[details.len()], &details);
     arrays.f64("intercept", &[predictor.intercepts.len()], &predictor.intercepts);
     arrays.f64("trace", &[summary.trace.len()], &summary.trace);
     arrays.u32("support", &[predictor.support.len()], &predictor.support);
@@ -120,6 +125,7 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
         rows: summary.rows as u64,
         class_rows: summary.class_rows.iter().map(|&rows| rows as u64).collect(),
         outliers: summary.outliers as u64,
+        details: summary.details.iter().map(|(name, _)| name.to_string()).collect(),
         steps: summary.steps as u64,
         iterations: summary.iterations as u64,
         classes: predictor.classes.iter().map(Name::from).collect(),
@@ -163,6 +169,7 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
     let status =
         Status::from_name(&header.status).ok_or_else(|| format!("status {} is unknown", quoted(&header.status)))?;
     let function = unpack_function(header.function, features, reader)?;
+    let details = unpack_details(header.details, reader)?;
     let model = Model {
         predictor: Predictor {
             classes: header.classes.into_iter().map(Class::from).collect(),
@@ -199,11 +206,22 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             gap: reader.scalar("gap")?,
             iterations: size("iterations", header.iterations)?,
             status,
+            details,
         },
         training: None,
     };
     check(&model)?;
     Ok(model)
+}
+
+fn unpack_details(names: Vec<String>, reader: &Reader) -> Outcome<Details> {
+    let values = if reader.has("details") { reader.f64("details")?.0 } else { Vec::new() };
+    if values.len() != names.len() {
+        return Err(format!("{} names of details for {} numbers", names.len(), values.len()));
+    }
+    let mut details = Details::default();
+    names.into_iter().zip(values).for_each(|(name, value)| details.set(name, value));
+    Ok(details)
 }
 
 fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {

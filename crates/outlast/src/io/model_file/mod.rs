@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The format written, and the newest one read.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Writes a model file, atomically.
 ///

@@ -1,6 +1,6 @@
 use super::*;
 use crate::data::{Class, Csr, Dense};
-use crate::model::{Function, Predictor, Rows, Summary};
+use crate::model::{Details, Function, Predictor, Rows, Summary};
 use crate::problem::{Kernel, KernelFunction};
 use crate::solver::Status;
 use proptest::prelude::*;
@@ -43,6 +43,7 @@ fn linear(weights: Vec<f64>) -> Model {
             gap: f64::INFINITY,
             iterations: 7,
             status: Status::Converged,
+            details: Details::default(),
         },
         training: None,
     }
@@ -56,6 +57,7 @@ fn bits(model: &Model) -> Vec<u64> {
     all.extend(s.utility.iter().chain(&s.cost).flatten());
     all.extend(s.class_weight.iter().flatten());
     all.extend(&s.trace);
+    all.extend(s.details.iter().map(|(_, value)| value));
     all.extend(&p.coefficients);
     all.extend(p.kernel.gamma());
     match &p.function {
@@ -72,6 +74,8 @@ fn words(model: &Model) -> String {
     let mut rest = model.clone();
     (rest.summary.objective, rest.summary.gap, rest.summary.tol) = (0.0, 0.0, 0.0);
     rest.summary.trace.clear();
+    let names: Vec<String> = rest.summary.details.iter().map(|(name, _)| name.to_string()).collect();
+    names.into_iter().for_each(|name| rest.summary.details.set(name, 0.0));
     format!("{rest:?}")
 }
 
@@ -154,6 +158,7 @@ prop_compose! {
         predictor in Just(predictor),
         numbers in prop::array::uniform4(any_number()),
         trace in prop::collection::vec(any_number(), 0..4),
+        details in prop::collection::btree_map(any::<String>(), any_number(), 0..4),
         truncation in prop::option::of(finite()),
         solver in any::<String>(),
         (fit_intercept, max_iter, steps) in any::<(bool, u32, u32)>(),
@@ -169,6 +174,7 @@ prop_compose! {
         (summary.class_weight, summary.class_rows, summary.solver_asked) = (class_weight, class_rows, solver.clone());
         (summary.trace, summary.truncation, summary.solver) = (trace, truncation, solver);
         (summary.utility, summary.cost) = (utility, cost);
+        details.into_iter().for_each(|(name, value)| summary.details.set(name, value));
         summary.cost_form = if direct { "direct" } else { "utility" }.to_string();
         summary.utility_baseline = if lowest { "row_minimum" } else { "keep" }.to_string();
         model.predictor = predictor;
@@ -435,8 +441,8 @@ fn foreign_new_and_empty_files_are_told_apart() {
     assert!(message(b"PK\x03\x04").contains("not a model file"));
     assert!(message(b"OUTLAST\0\x01").contains("too early"));
     let mut newer = model_to_bytes(&linear(vec![1.0])).unwrap();
-    newer[8] = 3;
-    assert!(message(&newer).contains("version 3, newer than the 2 known here"));
+    newer[8] = 4;
+    assert!(message(&newer).contains("version 4, newer than the 3 known here"));
 }
 
 #[test]

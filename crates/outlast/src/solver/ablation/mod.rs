@@ -39,6 +39,9 @@ use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
 use crate::problem::TwoClass;
 
+/// The name of the method that solves the relaxations.
+pub const NAME: &str = "lifted-newton";
+
 /// Which relaxation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {

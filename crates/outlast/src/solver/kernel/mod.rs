@@ -18,6 +18,7 @@ mod many;
 mod outer;
 mod ranges;
 mod select;
+mod shifted;
 mod two_level;
 
 use super::majorize::{self, Limits, Majorizer, Step};
@@ -31,6 +32,7 @@ use gram::Gram;
 use two_level::{Sizes, Solver};
 
 pub use many::{solve_many, solve_many_on};
+pub use shifted::solve_shifted;
 
 /// Steps of the d.c. algorithm are solved to this many times the tolerance until the truncation set stands. On few rows
 /// they are not: the path is then that of the exact d.c. algorithm started at the exact hinge solution.

@@ -1,0 +1,294 @@
+"""What all estimators share: the way into the core and back, and what scikit-learn expects of a classifier."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from . import _core, _input
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that the core fits. A subclass has the parameters in its ``__init__`` and says which are its own."""
+
+    C: float
+    kernel: str | Callable[[Any, Any], Any]
+    gamma: float | str
+    degree: int
+    coef0: float
+    class_weight: Mapping[Any, float] | str | None
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    cache_size: float
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    def _method_name(self) -> str:
+        """The core's name of the method."""
+        raise NotImplementedError
+
+    def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
+        """The parameters that only this method has, as the core takes them."""
+        raise NotImplementedError
+
+    @classmethod
+    def _stored_parameters(cls, fitted: _core.Fitted) -> dict[str, Any]:
+        """The parameters that only this method has, from a model file."""
+        raise NotImplementedError
+
+    @classmethod
+    def _from_file(cls, fitted: _core.Fitted) -> Self:
+        """The estimator of a model file, fitted."""
+        factors = fitted.class_weight
+        parameters: dict[str, Any] = {
+            "C": fitted.c,
+            "kernel": fitted.kernel,
+            "gamma": fitted.gamma,
+            "degree": fitted.degree,
+            "coef0": fitted.coef0,
+            "class_weight": None if factors is None else dict(zip(fitted.classes, factors, strict=True)),
+            "fit_intercept": fitted.fit_intercept,
+            "tol": fitted.tol,
+            "max_iter": fitted.max_iter,
+        }
+        known = cls._get_param_names()
+        unset = {"gamma", "degree", "coef0"}
+        shared = {name: value for name, value in parameters.items()
+                  if name in known and not (name in unset and value is None)}
+        model = cls(**shared, **cls._stored_parameters(fitted))
+        model.classes_ = np.array(fitted.classes)
+        model.n_features_in_ = fitted.features
+        if fitted.feature_names is not None:
+            model.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
+        model._training_rows = None
+        model._take(fitted)
+        return model
+
+    def _shared_parameters(self, classes: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:
+        return {
+            "c": _input.real("C", self.C),
+            "kernel": "precomputed" if callable(self.kernel) else _input.text("kernel", self.kernel),
+            "gamma": _input.name_or_real("gamma", self.gamma),
+            "degree": _input.whole("degree", self.degree, 1, 64),
+            "coef0": _input.real("coef0", self.coef0),
+            "class_weight": self._class_factors(classes, y),
+            "fit_intercept": bool(self.fit_intercept),
+            "tol": _input.real("tol", self.tol),
+            "max_iter": _input.whole("max_iter", self.max_iter, 1),
+            "cache_size": _input.real("cache_size", self.cache_size),
+            "random_state": _input.seed(self.random_state),
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to training data.
+
+        Ctrl-C stops it; other threads run meanwhile.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows. float64, float32 and CSR are taken as they are, everything else is converted. With
+            ``kernel="precomputed"`` the n_samples x n_samples matrix of kernel values.
+        y : array-like of shape (n_samples,)
+            The labels: two classes or more, numbers or text.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C by row, >= 0. A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, **self._accepted())
+        classes, codes = _input.encode(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            _input.check_positive_weights(codes, sample_weight)
+        previous = self._previous_fit(X, classes) if getattr(self, "warm_start", False) else None
+        rows = self._kernel_values(X, X) if callable(self.kernel) else X
+        fitted = _core.fit(
+            _input.matrix(rows),
+            codes,
+            _input.class_names(classes),
+            self._method_name(),
+            {**self._shared_parameters(classes, y), **self._own_parameters(classes)},
+            threads=_input.threads(self.n_jobs),
+            sample_weight=sample_weight,
+            feature_names=self._column_names(),
+            start=previous,
+            time_limit=_input.limit(getattr(self, "time_limit", None)),
+            progress=_print_progress if self.verbose else None,
+        )
+        self.classes_ = classes
+        self._training_rows = X if callable(self.kernel) else None
+        self._take(fitted)
+        self._take_training(fitted, X, codes)
+        if self.status_ != "converged":
+            self._warn()
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """f(x) plus the intercept for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values mean ``classes_[1]``; with more, the largest wins.
+        """
+        rows = self._rows(X)
+        values = self._fitted.decision_function(rows, _input.threads(self.n_jobs))
+        functions = self._fitted.functions
+        return values if functions == 1 else values.reshape(-1, functions)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted classes.
+        """
+        rows = self._rows(X)
+        return self.classes_[self._fitted.predict_codes(rows, _input.threads(self.n_jobs))]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of a linear kernel's functions, of shape (1, n_features) or (n_classes, n_features)."""
+        return self._of_linear("coef_", lambda fitted: fitted.coef).reshape(self._fitted.functions, -1)
+
+    def _of_linear(self, name: str, get: Callable[[_core.Fitted], NDArray[Any] | None]) -> NDArray[Any]:
+        found = get(self._fitted) if hasattr(self, "_fitted") else None
+        if found is None:
+            raise AttributeError(f"{name} is only available after fitting with a linear kernel")
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `outlast.load` and the command line read.
+
+        The file is checksummed, written in one piece or not at all, and holds no code. Classes are kept as whole
+        numbers or text: booleans come back as 0 and 1.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import outlast
+        >>> model = outlast.TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.outlast")
+        ...     model.save(path)
+        ...     outlast.load(path).predict([[3.0]])
+        array([1])
+        """
+        check_is_fitted(self)
+        if self._training_rows is not None:
+            raise ValueError("a callable kernel can't be kept in a model file: pickle the estimator instead")
+        self._fitted.save(os.fspath(path))
+
+    def _accepted(self) -> dict[str, Any]:
+        """What validate_data lets through as it is."""
+        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+    def _rows(self, X: Any) -> Any:
+        """X of a prediction in the core's form."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._accepted())
+        if self._training_rows is not None:
+            X = self._kernel_values(X, self._training_rows)
+        return _input.matrix(X)
+
+    def _kernel_values(self, X: Any, Z: Any) -> NDArray[np.float64]:
+        kernel: Any = self.kernel
+        values = np.ascontiguousarray(kernel(X, Z), dtype=np.float64)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"the kernel returned shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows, "
+                f"expected ({X.shape[0]}, {Z.shape[0]})"
+            )
+        return values
+
+    def _class_factors(self, classes: NDArray[Any], y: NDArray[Any]) -> list[float] | None:
+        if getattr(self, "class_weight", None) is None:
+            return None
+        return [float(factor) for factor in compute_class_weight(self.class_weight, classes=classes, y=y)]
+
+    def _column_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _previous_fit(self, X: Any, classes: NDArray[Any]) -> _core.Fitted | None:
+        """The last fit if it can be a start for this one."""
+        fitted: _core.Fitted | None = getattr(self, "_fitted", None)
+        if fitted is None or fitted.margins is None or fitted.rows != X.shape[0]:
+            return None
+        columns = X.shape[0] if callable(self.kernel) else X.shape[1]
+        same = fitted.features == columns and np.array_equal(self.classes_, classes)
+        return fitted if same else None
+
+    def _take(self, fitted: _core.Fitted) -> None:
+        self._fitted = fitted
+        self.intercept_ = fitted.intercept
+        self.support_ = fitted.support.astype(np.intp)
+        self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.functions).T
+        self.objective_ = fitted.objective
+        self.objective_trace_ = fitted.trace
+        # scikit-learn expects at least 1: solving the first convex problem counts where nothing was left to do after it
+        self.n_iter_ = max(1, fitted.steps)
+        self.status_ = fitted.status
+        self.gap_ = fitted.gap
+        self.solver_ = fitted.solver
+
+    def _take_training(self, fitted: _core.Fitted, X: Any, codes: NDArray[np.uint32]) -> None:
+        # of a kernel matrix no rows are known
+        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.margins_ = fitted.margins
+        self.outliers_ = fitted.outliers
+        self.outlier_scores_ = fitted.outlier_scores
+
+    def _warn(self) -> None:
+        warnings.warn(
+            f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
+            f"{self.gap_:.1e} (tol = {self.tol:g}): raise max_iter or tol, or scale the columns of X",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _print_progress(stage: str, step: int, objective: float, gap: float) -> None:
+    print(f"[outlast] {stage}, step {step}: objective {objective:.8g}, gap {gap:.1e}", file=sys.stdout, flush=True)
