@@ -3,7 +3,7 @@
 //! A node gives some rows as inliers (plain hinge), some as outliers (cost c_i, no say in w), and an interval of the intercept if that is
 //! free. Its bound is the relaxation's certificate over the rest. A node whose bound reaches (1 - tolerance) times the best objective
 //! known is closed; else its w starts a local search, and it is split: on the row whose eta is nearest to 1/2, or by
-//! halving the interval where that costs the bound more than half of what is missing. Nodes are taken lowest bound first, a few
+//! halving the interval where that is wide or costs the bound much of what is missing. Nodes are taken lowest bound first, a few
 //! at a time on all threads; which ones does not depend on the number of threads, nor does the result.
 //!
 //! The local search drops the rows with margin below 0, refits the support vector machine on the others, and repeats until the
@@ -22,6 +22,10 @@ use std::collections::HashSet;
 
 /// Nodes per round.
 const BATCH: usize = 4;
+/// An interval of half this width blurs all margins: it is halved first.
+const WIDE: f64 = 0.5;
+/// Share of what a bound is missing from which the interval's price is to blame.
+const SHARE: f64 = 0.4;
 /// Most steps of a local search.
 const LOCAL_STEPS: usize = 50;
 /// Newton steps per node.
@@ -242,7 +246,9 @@ impl<'a> Search<'a> {
         let start = (answer.lifted.w, answer.lifted.columns);
         let missing = self.best_value() - lower;
         let open: Vec<usize> = (0..node.sides.len()).filter(|&row| node.sides[row] == Side::Open).collect();
-        let halve = answer.interval.filter(|_| open.is_empty() || answer.price > 0.5 * missing);
+        let halve = answer
+            .interval
+            .filter(|interval| open.is_empty() || interval.half > WIDE || answer.price > SHARE * missing);
         if let Some(interval) = halve {
             for half in interval.halves() {
                 self.add(Node {

@@ -35,7 +35,9 @@ pub(super) struct Effort {
 /// Goes down from a point, whose W alone is used. Returns the steps taken.
 pub(super) fn descend(problem: &Smoothed, point: &mut Point, effort: Effort, control: &Control) -> Result<usize> {
     problem.evaluate(point);
-    if point.w.is_empty() {
+    if point.w.is_empty() || problem.rows.len() == 0 {
+        point.w.fill(0.0);
+        problem.evaluate(point);
         return Ok(0);
     }
     if point.w.len() <= DIRECT {
