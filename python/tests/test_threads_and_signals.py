@@ -7,7 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 
 from outlast import TruncatedSVC
 
@@ -32,6 +34,37 @@ def test_ctrl_c_ends_a_fit(long_work):
     timer.join()
     assert 0.6 < time.monotonic() - started < 0.7 + SOON
     assert not hasattr(model, "classes_")
+
+
+@pytest.fixture(scope="module")
+def long_search():
+    """A search for a global optimum that takes hours: labels at random, and a large C."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 6)), rng.integers(0, 2, 120)
+    return TruncatedSVC(C=10.0, truncation=0, kernel="linear", fit_intercept=False, global_search=True), X, y
+
+
+def test_ctrl_c_ends_a_search_with_the_best_so_far(long_search):
+    model, X, y = long_search
+    timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    started = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(X, y)
+    timer.join()
+    assert time.monotonic() - started < 1.5 + SOON
+    assert model.status_ == "interrupted"
+    assert 0 <= model.lower_bound_ <= model.objective_
+    assert not model.proved_
+
+
+def test_a_time_limit_ends_a_search_with_the_best_so_far(long_search):
+    model, X, y = long_search
+    started = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        limited = clone(model).set_params(time_limit=0.5).fit(X, y)
+    assert time.monotonic() - started < 0.5 + SOON
+    assert limited.objective_ <= clone(model).set_params(global_search=False).fit(X, y).objective_
 
 
 def test_other_signal_handlers_run_and_their_exceptions_pass(long_work):

@@ -2,6 +2,35 @@
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_ends_a_search_with_the_best_model_so_far() {
+    use super::common::{Folder, Ran};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let folder = Folder::new();
+    // labels that have nothing to do with the columns: the search takes hours
+    let mut text = String::new();
+    let mut state = 1u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
+    };
+    for row in 0..120 {
+        text += &format!("{},{},{},{},{},{}\n", draw(), draw(), draw(), draw(), draw(), row % 2);
+    }
+    folder.file("noise.csv", text);
+    let fit = ["fit", "noise.csv", "--kernel", "linear", "--truncation", "0", "-C", "10", "--global", "-o", "model"];
+    let child = folder.command(&fit).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.err.contains("interrupted: this is the best model so far"), "{}", ran.err);
+    assert!(ran.good().contains("the optimum is at most"));
+    assert_eq!(folder.names(), ["model", "noise.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_while_reading_ends_with_130_and_leaves_nothing() {
     use super::common::Folder;
     use std::io::Write;

@@ -31,6 +31,9 @@ use crate::data::{Class, Design, Target};
 use crate::error::{Error, Result, quoted};
 use crate::solver::Status;
 
+/// The names of the methods.
+pub const METHODS: &[&str] = &["truncated", "reh", "rod", "centroid", "loo"];
+
 /// A fitted model.
 ///
 /// ```

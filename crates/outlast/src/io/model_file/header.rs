@@ -3,7 +3,7 @@
 use super::container::{Arrays, Entry, Reader};
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::quoted;
-use crate::model::{Baseline, CostForm, Details, Function, Model, Predictor, Rows, Summary};
+use crate::model::{Baseline, CostForm, Details, Function, METHODS, Model, Predictor, Rows, Summary};
 use crate::problem::KernelFunction;
 use crate::solver::Status;
 use serde::{Deserialize, Serialize};
@@ -279,6 +279,7 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     check_kernel(&predictor.kernel)?;
     let (classes, functions) = (predictor.classes.len(), predictor.functions());
     require(classes >= 2, "there must be at least two classes")?;
+    require(METHODS.contains(&summary.method.as_str()), "the method is unknown")?;
     let distinct: BTreeSet<&Class> = predictor.classes.iter().collect();
     require(distinct.len() == classes, "the classes must be distinct")?;
     require(predictor.features <= MOST_FEATURES, "there are too many features")?;
