@@ -91,7 +91,7 @@ class AblationSVC(KernelClassifier):
         Relative gap between the relaxation's value and its certificate.
     n_iter_ : int
         Steps, at least 1.
-    status_ : {"converged", "inaccurate", "iteration_limit"}
+    status_ : {"converged", "inaccurate", "iteration_limit", "time_limit"}
         How the fit ended. All but the first are also told by a `ConvergenceWarning`.
     margins_ : ndarray of shape (n_samples,)
         The functional margin of each training row.
@@ -114,7 +114,9 @@ class AblationSVC(KernelClassifier):
     The bound is close for small C or classes that are nearly separable. For large C it falls towards 0.
 
     With an intercept b the relaxation is solved for b in intervals that are split until the bound over all of them meets the
-    best value found. (To lift b like a weight would make the relaxation worthless: nothing would keep its second moment.)
+    best value found. (To lift b like a weight would make the relaxation worthless: nothing would keep its second moment.) That
+    takes many times as long as without; where the tolerance is not met within a set number of intervals, the status is
+    "iteration_limit" and `gap_` says what was reached.
 
     There is no ``class_weight``: pass ``sample_weight=compute_sample_weight("balanced", y)`` of scikit-learn or the like to `fit`.
 

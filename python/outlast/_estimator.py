@@ -282,9 +282,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.outlier_scores_ = fitted.outlier_scores
 
     def _warn(self) -> None:
+        advice = {
+            "interrupted": "this is the best model so far",
+            "time_limit": "this is the best model so far; raise time_limit",
+            "iteration_limit": "raise max_iter or tol, or scale the columns of X",
+        }.get(self.status_, "rounding kept it from the tolerance; raise tol, or scale the columns of X")
         warnings.warn(
             f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
-            f"{self.gap_:.1e} (tol = {self.tol:g}): raise max_iter or tol, or scale the columns of X",
+            f"{self.gap_:.1e} (tol = {self.tol:g}): {advice}",
             ConvergenceWarning,
             stacklevel=3,
         )

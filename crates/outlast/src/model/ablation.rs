@@ -125,7 +125,8 @@ impl Ablation {
         let status = if relaxed.status.is_converged() { solution.status } else { relaxed.status };
         let solution = Solution { gap, iterations, status, solver: ablation::NAME, ..solution };
         let mut details = Details::default();
-        details.set("lower_bound", relaxed.lower);
+        // no objective is negative, and no bound above an objective is one
+        details.set("lower_bound", relaxed.lower.max(0.0).min(solution.objective));
         details.set("relaxation", relaxed.value);
         details.set("refined", f64::from(self.refine));
         details.set("rank", relaxed.rank as f64);
@@ -150,10 +151,20 @@ pub(super) fn classifier(
     let linear = matches!(problem.kernel, KernelFunction::Linear);
     let weights = linear.then(|| fit::combine(problem.x, &expansion, 1));
     let start = Start { expansion, weights, intercepts: vec![relaxed.intercept] };
-    match refine {
-        true => alternate::refine(problem, rule, start, options, control),
-        false => Ok(alternate::evaluate(problem, rule, start)),
+    if !refine {
+        return Ok(alternate::evaluate(problem, rule, start));
     }
+    let solution = alternate::refine(problem, rule, start, options, control)?;
+    // on data of absurd scales rounding may have led astray: f = 0 is always there to begin with
+    let nothing = Start {
+        expansion: vec![0.0; problem.rows()],
+        weights: linear.then(|| vec![0.0; problem.x.cols()]),
+        intercepts: vec![0.0],
+    };
+    if solution.objective <= alternate::evaluate(problem, rule, nothing.clone()).objective {
+        return Ok(solution);
+    }
+    alternate::refine(problem, rule, nothing, options, control)
 }
 
 impl Estimator for Ablation {

@@ -93,7 +93,7 @@ pub(super) fn transition(problem: &TwoClass, options: &Options, control: &Contro
 
 /// The share with the fewest held-out mistakes, by weight.
 pub(super) fn cross_validated(problem: &TwoClass, refine: bool, options: &Options, control: &Control) -> Result<Rule> {
-    let folds = folds(problem.signs);
+    let folds = folds(problem);
     let loose = Options { tolerance: options.tolerance.max(LOOSE), ..options.clone() };
     let mut best = (f64::INFINITY, SHARES[0]);
     for share in SHARES {
@@ -112,15 +112,18 @@ pub(super) fn cross_validated(problem: &TwoClass, refine: bool, options: &Option
     Ok(Rule::Rod { inliers: best.1 })
 }
 
-/// The fold of each row, the classes dealt out evenly.
-fn folds(signs: &[f64]) -> Vec<usize> {
+/// The fold of each row, the classes dealt out evenly. Rows without weight are as if they were not there: in no fold.
+fn folds(problem: &TwoClass) -> Vec<usize> {
     let mut dealt = [0, 0];
-    let of_row = |&sign: &f64| {
-        let count = &mut dealt[usize::from(sign > 0.0)];
+    let of_row = |(sign, cap): (&f64, &f64)| {
+        if *cap == 0.0 {
+            return FOLDS;
+        }
+        let count = &mut dealt[usize::from(*sign > 0.0)];
         *count += 1;
         (*count - 1) % FOLDS
     };
-    signs.iter().map(of_row).collect()
+    problem.signs.iter().zip(problem.caps).map(of_row).collect()
 }
 
 /// Weight of the rows of a fold that the others' classifier gets wrong.

@@ -66,6 +66,9 @@ impl State {
         let bound = ablation::bound(problem, &candidate, &exact, control)?;
         self.lower = self.lower.max(bound.lower);
         self.proved = bound.proved;
+        if !self.proved && control.out_of_time() {
+            self.best.status = Status::TimeLimit;
+        }
         if self.proved || problem.rows() > FEW || control.out_of_time() {
             return Ok(());
         }
