@@ -4,7 +4,8 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
 use outlast::problem::{Candidate, Norm, TwoClass};
 use outlast::solver::{Options, Solution, Start, linear};
-use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Status};
+use outlast::{Control, Csr, Dense, Design, KernelFunction, Loss, Progress, Status};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Tolerance of the solver in most tests, a hundred times tighter than what is asserted.
@@ -166,6 +167,22 @@ fn independent(data: &Data, intercept: bool) -> f64 {
         })
         .sum();
     0.5 * w.iter().map(|w| w * w).sum::<f64>() + loss
+}
+
+#[test]
+fn no_more_steps_than_asked_for() {
+    for n in [300, 9_000] {
+        let data = Data::new(n, 3, 1.0, 0.2, 77);
+        let (x, steps) = (data.dense(), AtomicUsize::new(0));
+        let count = |progress: Progress| {
+            steps.fetch_add(usize::from(progress.stage == "truncated"), Ordering::Relaxed);
+        };
+        let control = Control::default().progress(&count);
+        let problem = problem(&x, &data.signs, &data.caps, Loss::hinge().truncated_at(0.0).unwrap(), true);
+        let options = Options { tolerance: TOLERANCE, max_steps: 1, ..Options::default() };
+        linear::solve(&problem, &options, &control).unwrap();
+        assert!(steps.load(Ordering::Relaxed) <= 1, "{n} rows: {steps:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, S
 use common::{Random, relative};
 use outlast::problem::{Majorant, ManyCandidate, ManyClass, Norm, Terms, TwoClass};
 use outlast::solver::{Options, Solution, Start, linear};
-use outlast::{Control, Dense, Design, KernelFunction, Loss, Status};
+use outlast::{Control, Dense, Design, KernelFunction, Loss, Progress, Status};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Tolerance of the solver, a hundred times tighter than what is asserted.
 const TOLERANCE: f64 = 1e-8;
@@ -436,6 +437,23 @@ fn rare_columns_and_many_rows() {
     let x = data.dense();
     for loss in [Loss::hinge(), truncated(-0.5)] {
         converged(&solve(&data.problem(&x, Terms::Own, loss), 1e-5));
+    }
+}
+
+#[test]
+fn no_more_steps_than_asked_for() {
+    for n in [300, 9_000] {
+        let data = Data::new(n, 3, 3, 1.0, 77);
+        let (x, steps) = (data.dense(), AtomicUsize::new(0));
+        let count = |progress: Progress| {
+            steps.fetch_add(usize::from(progress.stage == "truncated"), Ordering::Relaxed);
+        };
+        let control = Control::default().progress(&count);
+        let problem = data.problem(&x, Terms::Own, truncated(-0.5));
+        let options = Options { tolerance: TOLERANCE, max_steps: 1, ..Options::default() };
+        let solution = linear::solve_many(&problem, &options, &control).unwrap();
+        assert!(steps.load(Ordering::Relaxed) <= 1, "{n} rows: {steps:?}");
+        judge(&problem, &solution, TOLERANCE);
     }
 }
 

@@ -56,6 +56,13 @@ pub(super) struct Plan {
     pub max_steps: usize,
 }
 
+impl Plan {
+    /// Takes the steps of a path off those that are left.
+    fn spend(&mut self, end: &End) {
+        self.max_steps = self.max_steps.saturating_sub(end.trace.len() - 1);
+    }
+}
+
 /// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
 pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
     if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
@@ -82,17 +89,23 @@ pub(super) fn solve(level: &Level, plain: &Pair, others: &[Vec<f64>], plan: Plan
     if !(smoothed.value() <= bound) {
         candidate = plain.theta.clone();
     }
-    let candidate = near_kinks(level, candidate, plan, context)?;
+    // all loops together take no more steps than asked for
+    let mut plan = plan;
+    let (candidate, used) = near_kinks(level, candidate, plan, context)?;
+    plan.max_steps -= used;
     let mut end = steps(Trimmed::new(level, plan.ceiling, &candidate, context), plain, plan, context.control)?;
+    plan.spend(&end);
     let small = level.rows() <= SMALL;
     if small || !(end.trace[end.trace.len() - 1] <= bound) {
         let direct = steps(start, plain, plan, context.control)?;
+        plan.spend(&direct);
         if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {
             end = direct;
         }
     }
     for theta in others {
         let other = steps(Trimmed::new(level, plan.ceiling, theta, context), plain, plan, context.control)?;
+        plan.spend(&other);
         if other.trace[other.trace.len() - 1] < end.trace[end.trace.len() - 1] {
             end = other;
         }
@@ -164,11 +177,14 @@ fn final_width(level: &Level) -> f64 {
     (3.0 * (level.order() as f64 / level.rows() as f64).sqrt()).clamp(0.01, 0.3)
 }
 
-/// Majorise-minimise steps on the rows near the kinks, accepted when the objective over all rows falls.
-fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+/// Majorise-minimise steps on the rows near the kinks, accepted when the objective over all rows falls. Returns where they led to and
+/// their number.
+fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context) -> Result<(Vec<f64>, usize)> {
     if level.rows() <= 2 * band::few(level) {
-        return Ok(theta);
+        return Ok((theta, 0));
     }
+    // the other half is for the loop over all rows
+    let (most, mut used) = (plan.max_steps / 2, 0);
     let mut z = vec![0.0; level.rows()];
     let smoothing = Smoothing { width: final_width(level), ceiling: plan.ceiling };
     let probes = smooth::evaluate(level, &theta, smoothing, &mut z).probes(level);
@@ -180,15 +196,16 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
         let enough = (2 * band::few(level)).min(level.rows() / 4);
         half_width = half_width.max(band::nearest(level, &current.z, plan.ceiling, enough));
         let chosen = band::select(level, &current.z, half_width, plan.ceiling, &probes, &mut state);
-        if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
+        if used == most || 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
             break;
         }
         let copied = level.copy(&chosen.band);
         let inner = copied.level(level, chosen.linear, chosen.constant);
         let mut method = Trimmed::new(&inner, plan.ceiling, &theta, context);
-        let limits = Limits { tolerance: SETTLED, loose: SETTLED, decrease: 0.0, max_steps: plan.max_steps.min(60) };
+        let limits = Limits { tolerance: SETTLED, loose: SETTLED, decrease: 0.0, max_steps: (most - used).min(60) };
         let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
-        majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
+        let report = majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
+        used += report.trace.len() - 1;
         let next = Trimmed::new(level, plan.ceiling, &method.theta, context);
         let mut changed = 0;
         for k in 0..state.len() {
@@ -208,7 +225,7 @@ fn near_kinks(level: &Level, mut theta: Vec<f64>, plan: Plan, context: &Context)
             break;
         }
     }
-    Ok(theta)
+    Ok((theta, used))
 }
 
 fn side(z: f64, ceiling: f64) -> u8 {

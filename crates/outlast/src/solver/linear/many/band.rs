@@ -13,13 +13,13 @@
 //! The multipliers of affine rows are exactly c e_label, so the sum of the band's gap and the violators' leads is a duality gap of
 //! the whole level. After some rounds without success the interior point takes all rows.
 
+use super::descent;
 use super::dual::Dual;
 use super::interior::{self, Begin, Pair};
-use super::level::{Block, Copied, Level, Side, add};
+use super::level::{Block, Copied, Level, Side, WIDEST, add};
 use super::smooth::{self, Smoothing, Stop, two_largest};
 use crate::control::{Control, Progress};
 use crate::error::Result;
-use crate::solver::Options;
 
 /// Rounds of band and verification before all rows go to the interior point.
 const ROUNDS: usize = 10;
@@ -27,36 +27,18 @@ const ROUNDS: usize = 10;
 const LEVERAGE: f64 = 4.0;
 /// Smallest share of the rows a band must leave out to be worth it.
 const WORTH: f64 = 0.7;
+/// A row enters the band when it is this many of its own widths from a kink.
+const REACH: f64 = 3.0;
 /// b of the only class that counts, when nothing else determines it.
 pub(super) const FAR: f64 = 2.0;
 /// Growth of the samples of the first guess, and relative gap of its first.
-const GROWTH: usize = 8;
+const GROWTH: usize = 5;
 const LOOSE: f64 = 3e-3;
 
 /// What stays the same on all levels of one solve.
 pub(super) struct Context<'a> {
     pub control: &'a Control<'a>,
     pub seed: u64,
-    /// sum_i c_i x_ij^2 of the whole problem, and sum c
-    pub metric: Vec<f64>,
-}
-
-impl<'a> Context<'a> {
-    pub fn new(level: &Level, options: &Options, control: &'a Control<'a>) -> Self {
-        let d = level.x.cols();
-        let visit = |block: &Block, _: &mut [()], sums: &mut Vec<f64>| {
-            for (row, cap) in block.caps.iter().enumerate() {
-                let factor = cap.sqrt() * level.unit;
-                for (sum, x) in sums.iter_mut().zip(&block.x[row * d..(row + 1) * d]) {
-                    *sum += (factor * x) * (factor * x);
-                }
-                sums[d] += cap;
-            }
-        };
-        let mut nothing = vec![(); level.rows()];
-        let metric = level.sweep(1, &mut nothing, || vec![0.0; d + 1], visit, |total, part| add(total, &part));
-        Context { control, seed: options.seed, metric }
-    }
 }
 
 /// Fewest rows for which bands are used.
@@ -107,6 +89,15 @@ impl Row {
         if self.slack > ceiling { self.slack - ceiling } else { self.lead.min(ceiling - self.slack) }
     }
 
+    /// Whether a row that was affine or constant is so no longer at `next`.
+    pub fn left(&self, next: &Row, ceiling: f64) -> bool {
+        match self.place {
+            Place::Affine => next.slack > ceiling || next.label != self.label,
+            Place::Truncated => !(next.slack > ceiling),
+            _ => false,
+        }
+    }
+
     fn see(&mut self, level: &Level, code: u32, f: &mut [f64]) -> f64 {
         self.slack = level.slack(code, f);
         let own = if level.side == Side::Margin { f[code as usize] } else { 0.0 };
@@ -133,8 +124,39 @@ pub(super) fn glance(level: &Level, theta: &[f64], rows: &mut [Row]) -> f64 {
     level.sweep(1, rows, || (0.0, Vec::new(), Vec::new()), visit, |total, part| total.0 += part.0).0
 }
 
+/// sum_i c_i min([z_i]_+, ceiling)
+pub(super) fn truncated(level: &Level, rows: &[Row], ceiling: f64) -> f64 {
+    let counted = level.caps.iter().zip(rows).filter(|(cap, _)| **cap > 0.0);
+    counted.map(|(cap, row)| cap * row.slack.clamp(0.0, ceiling)).sum()
+}
+
+/// Root mean square change of z.
+pub(super) fn movement(from: &[Row], to: &[Row]) -> f64 {
+    let squares: f64 = from.iter().zip(to).map(|(a, b)| (a.slack - b.slack) * (a.slack - b.slack)).sum();
+    (squares / from.len().max(1) as f64).sqrt()
+}
+
 /// Solves a level to a relative gap.
 pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Context) -> Result<Pair> {
+    if let Some(pair) = one_class(level, guess.theta) {
+        return Ok(pair);
+    }
+    let active = level.caps.iter().filter(|cap| **cap > 0.0).count();
+    if active <= few(level) {
+        return exactly(level, guess, tolerance, context);
+    }
+    let smoothed = descent::solve(level, guess, tolerance, true, context)?;
+    if let Some(pair) = smoothed.pair {
+        return Ok(pair);
+    }
+    let guess = Guess { theta: &smoothed.theta, error: 0.5 * smoothed.width, smooth: false };
+    let mut pair = exactly(level, guess, tolerance, context)?;
+    pair.iterations += smoothed.iterations;
+    Ok(pair)
+}
+
+/// Solves a level by bands.
+pub(super) fn exactly(level: &Level, guess: Guess, tolerance: f64, context: &Context) -> Result<Pair> {
     if let Some(pair) = one_class(level, guess.theta) {
         return Ok(pair);
     }
@@ -146,18 +168,20 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
     let mut f = vec![0.0; level.rows() * level.classes];
     let delta = guess.error.clamp(1e-6, 1.0) * 2.0;
     let mut iterations = 0;
-    let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY };
+    let smoothing = Smoothing { width: delta, ceiling: f64::INFINITY, prior: &[] };
+    let mut rows = vec![Row::unknown(); level.rows()];
+    glance(level, &theta, &mut rows);
+    let tail = smooth::tail(level, &mut rows, smoothing);
     let evaluation = if guess.smooth {
         let stop = Stop { still: 0.1 * delta, most: 30, trust: f64::INFINITY };
-        let outcome = smooth::newton(level, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?;
+        let outcome = smooth::newton(level, &mut theta, &mut f, smoothing, &tail, stop, context.control)?;
         iterations += outcome.steps;
         outcome.evaluation
     } else {
         smooth::evaluate(level, &theta, smoothing, &mut f)
     };
-    let leverage = evaluation.leverage(level, &f);
+    let leverage = evaluation.leverage(level, &tail, &f);
     drop((f, evaluation));
-    let mut rows = vec![Row::unknown(); level.rows()];
     let mut lowest = level.affine_part(&theta) + glance(level, &theta, &mut rows);
     let mut half_width = if guess.smooth { 0.75 * delta } else { delta };
     let mut best: Option<Pair> = None;
@@ -170,7 +194,7 @@ pub(super) fn solve(level: &Level, guess: Guess, tolerance: f64, context: &Conte
         let copied = level.copy(&chosen.band);
         let inner_level = copied.level(level, chosen.linear, chosen.constant);
         let error = if round == 0 { 0.1 * delta } else { 0.02 * delta };
-        let inner = solve(&inner_level, Guess { theta: &theta, error, smooth: true }, 0.3 * tolerance, context)?;
+        let inner = exactly(&inner_level, Guess { theta: &theta, error, smooth: true }, 0.3 * tolerance, context)?;
         iterations += inner.iterations;
         let inner_failed = !(inner.gap <= tolerance * inner.objective.abs());
         let found = verify(level, inner, &chosen.band, &mut rows, iterations);
@@ -264,9 +288,9 @@ pub(super) fn select(
     leverage: &[f32],
 ) -> Chosen {
     let reaches = reaches(level, rows, half_width, ceiling, least / level.classes);
-    let place = |row: &Row, cap: f64, leverage: f64| {
+    let place = |row: &Row, cap: f64, leverage: f64, width: f64| {
         let distance = row.distance(ceiling);
-        let reach = reaches[row.label as usize].max(reaches[row.second as usize]);
+        let reach = reaches[row.label as usize].max(reaches[row.second as usize]).max(width);
         if row.place == Place::Forced || cap > 0.0 && (distance <= reach || LEVERAGE * leverage > distance) {
             if row.place == Place::Forced { Place::Forced } else { Place::Band }
         } else if row.slack > ceiling {
@@ -277,7 +301,12 @@ pub(super) fn select(
     };
     let in_band = |row: &Row| matches!(row.place, Place::Band | Place::Forced);
     for (at, row) in rows.iter_mut().enumerate() {
-        row.place = place(row, level.caps[at], leverage.get(at).map_or(0.0, |value| f64::from(*value)));
+        row.place = place(
+            row,
+            level.caps[at],
+            leverage.get(at).map_or(0.0, |value| f64::from(*value)),
+            REACH * f64::from(level.widths[at]),
+        );
     }
     let band: Vec<u32> = (0..rows.len() as u32).filter(|&at| in_band(&rows[at as usize])).collect();
     let k = level.classes;
@@ -369,33 +398,31 @@ pub(super) struct Pilot {
     pub iterations: usize,
 }
 
-/// A first theta from growing samples of the rows. A sample of m rows gets its caps multiplied by n/m; what the next, larger
-/// sample moves the scores by measures their error.
+/// A first theta from growing samples of the rows. A sample of m rows gets its caps multiplied by n/m; its scores err by about
+/// sqrt(unknowns / m).
 pub(super) fn pilot(level: &Level, context: &Context) -> Result<Pilot> {
     let active = counted(level);
     let order = level.order() * (level.classes - 1);
     let mut size = (10 * order).max(2000);
     let mut random = (context.seed ^ 0x9E37_79B9_7F4A_7C15) | 1 << 63;
     let mut pilot = Pilot { theta: vec![0.0; level.size()], error: 1.0, iterations: 0 };
-    let mut first = true;
     while 3 * size < active.len() {
         let copied = scaled_sample(level, &active, size, &mut random);
         let small = copied.level(level, level.linear.clone(), level.constant);
-        if first {
+        let share = order as f64 / size as f64;
+        if pilot.iterations == 0 {
             let begin = Begin { theta: &pilot.theta, width: 1.0 };
             let pair = interior::solve(&small, begin, LOOSE, context.control)?;
             pilot.theta = pair.theta;
-            pilot.iterations += pair.iterations;
-            pilot.error = (order as f64 / size as f64).sqrt();
+            pilot.iterations += pair.iterations.max(1);
         } else {
-            let smoothing = Smoothing { width: (3.0 * pilot.error).min(1.0), ceiling: f64::INFINITY };
-            let stop = Stop { still: 0.1 * pilot.error, most: 8, trust: f64::INFINITY };
-            let (theta, mut f) = (&mut pilot.theta, Vec::new());
-            let outcome = smooth::newton(&small, &context.metric, theta, &mut f, smoothing, stop, context.control)?;
-            pilot.iterations += outcome.steps;
-            pilot.error = outcome.moved.clamp(0.2 * pilot.error, 2.0) / (GROWTH as f64).sqrt();
+            // no closer than the sample tells
+            let guess = Guess { theta: &pilot.theta, error: pilot.error, smooth: true };
+            let smoothed = descent::solve(&small, guess, 0.5 * share, false, context)?;
+            pilot.theta = smoothed.theta;
+            pilot.iterations += smoothed.iterations;
         }
-        first = false;
+        pilot.error = share.sqrt();
         size *= GROWTH;
     }
     pilot.error = pilot.error.min(1.0);
@@ -426,5 +453,6 @@ fn scaled_sample(level: &Level, active: &[u32], size: usize, random: &mut u64) -
     let index: Vec<u32> = (0..size).map(&mut pick).collect();
     let mut copied = level.copy(&index);
     copied.caps.iter_mut().for_each(|cap| *cap *= stretch);
+    copied.widths.iter_mut().for_each(|width| *width = (*width * stretch as f32).min(WIDEST as f32));
     copied
 }

@@ -27,6 +27,12 @@ impl Dual {
         dual
     }
 
+    /// From the label of every row, and the shares of those that are mixed, ascending.
+    pub fn new(mut labels: Vec<u32>, mixed: Vec<u32>, shares: Vec<f64>, classes: usize) -> Dual {
+        mixed.iter().for_each(|&row| labels[row as usize] = MIXED);
+        Dual { classes, labels, mixed, shares }
+    }
+
     /// From the label of every row.
     pub fn from_labels(labels: Vec<u32>, classes: usize) -> Dual {
         Dual { classes, labels, mixed: Vec::new(), shares: Vec::new() }
@@ -116,17 +122,17 @@ impl Dual {
         self.shares = joined.into_iter().flat_map(|(_, share)| share).collect();
     }
 
-    /// q of every row, rows x classes, divided by c_i.
-    pub fn dense(&self) -> Vec<f64> {
+    /// q of every row, or of those listed, rows x classes, divided by c_i.
+    pub fn dense(&self, index: Option<&[u32]>) -> Vec<f64> {
         let k = self.classes;
-        let mut out = vec![0.0; self.rows() * k];
-        for row in 0..self.rows() {
+        let mut out = vec![0.0; index.map_or(self.rows(), <[u32]>::len) * k];
+        for (at, out) in out.chunks_exact_mut(k).enumerate() {
+            let row = index.map_or(at, |index| index[at] as usize);
             if let Some(label) = self.label(row) {
-                out[row * k + label] = 1.0;
+                out[label] = 1.0;
+            } else if let Ok(at) = self.mixed.binary_search(&(row as u32)) {
+                out.copy_from_slice(&self.shares[at * k..(at + 1) * k]);
             }
-        }
-        for (&row, share) in self.mixed.iter().zip(self.shares.chunks_exact(k)) {
-            out[row as usize * k..(row as usize + 1) * k].copy_from_slice(share);
         }
         out
     }

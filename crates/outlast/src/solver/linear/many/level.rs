@@ -24,6 +24,10 @@ const PIECES: usize = 16;
 /// Rows of a tile of a Gram matrix.
 const TILE: usize = 32;
 
+/// Rows wanted within a row's width, over the share of rows per unit of score; and the largest width.
+const SUPPORT: f64 = 25.0;
+pub(super) const WIDEST: f64 = 2.0;
+
 /// What the loss of a term is taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
@@ -45,6 +49,8 @@ pub(super) struct Level<'a> {
     pub classes: usize,
     /// c_i; rows with 0 take no part.
     pub caps: &'a [f64],
+    /// Smallest width over which a row's kinks are smoothed, see [`rarity`](Level::rarity).
+    pub widths: &'a [f32],
     pub side: Side,
     /// rho
     pub ridge: f64,
@@ -212,6 +218,32 @@ impl<'a> Level<'a> {
         f
     }
 
+    /// The width of every row within which about [`SUPPORT`] rows like it lie near a kink. With M_yj = sum c_i x_ij^2 over the rows of class y,
+    /// max_j c_i x_ij^2 / M_yj is one over the number of rows that hold column j of class y as this one does.
+    pub fn rarity(&self) -> Vec<f32> {
+        let (k, d) = (self.classes, self.x.cols());
+        let square = |cap: f64, x: f64| cap * (x * self.unit) * (x * self.unit);
+        let mut nothing = vec![(); self.rows()];
+        let visit = |block: &Block, _: &mut [()], sums: &mut Vec<f64>| {
+            for (row, x) in block.x.chunks_exact(d.max(1)).enumerate() {
+                let out = &mut sums[block.codes[row] as usize * d..][..d];
+                out.iter_mut().zip(x).for_each(|(sum, x)| *sum += square(block.caps[row], *x));
+            }
+        };
+        let moments = self.sweep(1, &mut nothing, || vec![0.0; k * d], visit, |total, part| add(total, &part));
+        let inverse: Vec<f64> = moments.iter().map(|m| if *m > 0.0 { SUPPORT / m } else { 0.0 }).collect();
+        let mut widths = vec![0.0f32; self.rows()];
+        let visit = |block: &Block, widths: &mut [f32], _: &mut ()| {
+            for (row, x) in block.x.chunks_exact(d.max(1)).enumerate() {
+                let inverse = &inverse[block.codes[row] as usize * d..][..d];
+                let share = x.iter().zip(inverse).map(|(x, inverse)| square(block.caps[row], *x) * inverse);
+                widths[row] = share.fold(0.0, f64::max).min(WIDEST) as f32;
+            }
+        };
+        self.sweep(1, &mut widths, || (), visit, |_, ()| ());
+        widths
+    }
+
     /// A copy of some rows, in normalised units.
     pub fn copy(&self, index: &[u32]) -> Copied {
         let d = self.x.cols();
@@ -232,6 +264,7 @@ impl<'a> Level<'a> {
             x,
             codes: index.iter().map(|&row| self.codes[row as usize]).collect(),
             caps: index.iter().map(|&row| self.caps[row as usize]).collect(),
+            widths: index.iter().map(|&row| self.widths[row as usize]).collect(),
         }
     }
 }
@@ -241,6 +274,7 @@ pub(super) struct Copied {
     x: Dense<'static, f64>,
     pub codes: Vec<u32>,
     pub caps: Vec<f64>,
+    pub widths: Vec<f32>,
 }
 
 impl Copied {
@@ -252,6 +286,7 @@ impl Copied {
             codes: &self.codes,
             classes: parent.classes,
             caps: &self.caps,
+            widths: &self.widths,
             side: parent.side,
             ridge: parent.ridge,
             linear,

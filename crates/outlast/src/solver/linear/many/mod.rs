@@ -20,13 +20,14 @@
 
 mod band;
 mod certificate;
+mod descent;
 mod dual;
 mod interior;
 mod level;
 mod smooth;
 mod truncated;
 
-use self::band::{Context, Guess, Row};
+use self::band::{Context, Guess, Pilot, Row};
 use self::certificate::{Certified, certify};
 use self::dual::Dual;
 use self::interior::Pair;
@@ -79,12 +80,13 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     let largest = if caps_largest > 0.0 { caps_largest } else { 1.0 };
     let caps: Vec<f64> = terms.caps.iter().map(|cap| cap / largest).collect();
     let side = if let Terms::Cost(_) = problem.terms { Side::Cost } else { Side::Margin };
-    let level = Level {
+    let mut level = Level {
         x: design,
         unit,
         codes: &terms.codes,
         classes: problem.classes,
         caps: &caps,
+        widths: &[],
         side,
         ridge: ((unit / largest) * unit).clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
         linear: vec![0.0; problem.classes * (problem.x.cols() + 1)],
@@ -92,7 +94,10 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
         intercept: problem.intercept,
         isa: Isa::detect(),
     };
-    let context = Context::new(&level, options, control);
+    // few rows are all rare; there the windows' widths alone decide
+    let widths = if truncated::is_small(level.rows()) { vec![0.0; level.rows()] } else { level.rarity() };
+    level.widths = &widths;
+    let context = Context { control, seed: options.seed };
     let shrink = level.ridge / ((unit / largest) * unit);
     Work { problem, terms: &terms, level: &level, largest, shrink, options, context: &context }.solve()
 }
@@ -250,6 +255,22 @@ impl Work<'_> {
         Ok(pair)
     }
 
+    /// As [`convex`](Self::convex), without a certificate.
+    fn roughly(&self, level: &Level, start: Option<Vec<f64>>, tolerance: f64) -> Result<Pair> {
+        if level.rows() <= band::few(level) {
+            return self.convex(level, start, tolerance);
+        }
+        let pilot = match start {
+            Some(theta) => Pilot { theta, error: WARM_ERROR, iterations: 0 },
+            None => band::pilot(level, self.context)?,
+        };
+        let guess = Guess { theta: &pilot.theta, error: pilot.error, smooth: true };
+        let smoothed = descent::solve(level, guess, tolerance, false, self.context)?;
+        let dual = Dual::from_labels(level.codes.to_vec(), level.classes);
+        let iterations = pilot.iterations + smoothed.iterations;
+        Ok(Pair { theta: smoothed.theta, dual, objective: f64::NAN, gap: f64::NAN, iterations })
+    }
+
     fn plain(&self, start: Option<Vec<f64>>) -> Result<Solution> {
         let tolerance = self.options.tolerance;
         // some to spare for what cleaning the multipliers costs; the last digit is nearly free
@@ -267,7 +288,11 @@ impl Work<'_> {
         if is_cost {
             level.linear = cost.linear(&self.problem.untruncated());
         }
-        let plain = self.convex(&level, start, truncated::plain_tolerance(level.rows(), tolerance))?;
+        let enough = truncated::plain_tolerance(level.rows(), tolerance);
+        let plain = match truncated::is_small(level.rows()) {
+            true => self.convex(&level, start, enough)?,
+            false => self.roughly(&level, start, enough)?,
+        };
         let bases: Option<&dyn Bases> = if is_cost { Some(&cost) } else { None };
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, bases };
         let end = truncated::solve(self.level, &plain, plan, self.context)?;
@@ -320,7 +345,7 @@ impl Work<'_> {
     /// V, rows x classes, in the caller's units: base - q of every row.
     fn expansion(&self, found: &Certified, bound: &Majorant) -> Vec<f64> {
         let (problem, k) = (self.problem, self.level.classes);
-        let shares = found.dual.dense();
+        let shares = found.dual.dense(None);
         let (mut knots, mut base) = (vec![0.0; k], vec![0.0; k]);
         let mut out = vec![0.0; problem.rows() * k];
         for (at, share) in shares.chunks_exact(k).enumerate() {
@@ -450,7 +475,7 @@ impl Bases for Cost<'_, '_> {
         let candidate = ManyCandidate { expansion: &[], weights: Some(&weights), intercepts: &intercepts };
         let q = dual.map(|dual| {
             let mut q = vec![0.0; problem.rows() * k];
-            for (at, share) in dual.dense().chunks_exact(k).enumerate() {
+            for (at, share) in dual.dense(None).chunks_exact(k).enumerate() {
                 let row = self.work.terms.row(at);
                 let cap = self.work.terms.caps[at];
                 q[row * k..(row + 1) * k].iter_mut().zip(share).for_each(|(q, share)| *q += share * cap);

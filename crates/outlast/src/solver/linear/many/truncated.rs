@@ -5,18 +5,16 @@
 //!
 //! 1. Start at the plain optimum; P there is what the answer never exceeds.
 //! 2. Newton's method on the smoothed truncated loss, delta falling: covers in a few passes what would be dozens of steps.
-//! 3. Majorise-minimise steps on the rows near any kink, all others being affine or constant; verified on all rows.
-//! 4. The same loop on all rows, which certifies the result. Small problems also take the path from 1 straight to 4 and
+//! 3. Majorise-minimise steps, which certify the result. Small problems also take the path from 1 straight to 3 and
 //!    keep the better end.
 //!
-//! Terms of the cost form are differences of convex functions even untruncated; their bound comes from the problem itself, and
-//! they skip 3.
+//! Terms of the cost form are differences of convex functions even untruncated; their bound comes from the problem itself.
 
-use super::band::{self, Context, Guess, Place, Row};
+use super::band::{self, Context, Guess, Row};
+use super::descent::Descent;
 use super::dual::Dual;
 use super::interior::Pair;
 use super::level::Level;
-use super::smooth::{self, Smoothing, Stop};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::Majorant;
@@ -28,16 +26,18 @@ const SMALL: usize = 5000;
 /// Relative gap of every majorise-minimise step of a small problem: it must go down even when close to the end.
 const TIGHT: f64 = 1e-7;
 /// The same for a large one, as a share of the tolerance asked for.
-const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.3;
 /// Gap of the plain optimum that starts a large problem.
 const LOOSE: f64 = 1e-3;
 /// Relative gap of the solves that only confirm a truncation set.
 const SETTLED: f64 = 1e-9;
-/// Rows of the sample on which the descent begins, in units of [`band::few`].
-const SAMPLE: usize = 10;
+/// Rows of the samples on which the descent begins, in units of [`band::few`].
+const SAMPLES: [usize; 2] = [2, 10];
+/// Width at which the descent over all rows ends.
+const NARROW: f64 = 0.02;
 /// Most rounds of smoothed descent for one width.
 const DESCENTS: usize = 12;
-/// Rounds of bands around the kinks.
+/// Most solves that confirm a truncation set.
 const ROUNDS: usize = 6;
 
 /// Bounds of the cost form: kept terms, and the linear part that stands for the concave parts of the terms.
@@ -72,6 +72,11 @@ pub(super) struct Plan<'a> {
     pub bases: Option<&'a dyn Bases>,
 }
 
+/// Whether both paths are taken for a problem of that many rows.
+pub(super) fn is_small(rows: usize) -> bool {
+    rows <= SMALL
+}
+
 /// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
 pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
     if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
@@ -89,8 +94,11 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
     if plan.ceiling == f64::INFINITY {
         return steps(start, plain, plan, context.control);
     }
-    let candidate = smoothed(level, plain, plan, context)?;
-    let mut end = steps(Trimmed::new(level, plan, &candidate, context), plain, plan, context.control)?;
+    let from = smoothed(level, plain, plan, context)?;
+    let mut method = Trimmed::new(level, plan, &from.theta, context);
+    method.error = 0.5 * from.width;
+    let mut end = steps(method, plain, plan, context.control)?;
+    let plan = Plan { max_steps: plan.max_steps - (end.trace.len() - 1).min(plan.max_steps), ..plan };
     if small || !(end.trace[end.trace.len() - 1] <= bound) {
         let direct = steps(start, plain, plan, context.control)?;
         if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {
@@ -103,145 +111,61 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
     Ok(end)
 }
 
-/// Most of the way: descent on the smoothed loss, first over a sample, then steps near the kinks. Never above the start.
-fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+/// Most of the way: descent on the smoothed loss, first over samples. Never above the start.
+fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Start> {
     let bound = Trimmed::new(level, plan, &plain.theta, context).value();
     let widest = 0.5f64.min(plan.ceiling);
-    let mut candidate = plain.theta.clone();
-    let mut width = widest;
-    if let Some(copied) = band::sample(level, SAMPLE * band::few(level), context) {
-        // most of the way on a sample, if that leads down
-        let small = copied.level(level, level.linear.clone(), level.constant);
-        let theta = descend(&small, &candidate, widest, plan, context)?;
-        if Trimmed::new(level, plan, &theta, context).value() < bound {
-            candidate = theta;
-            width = 3.0 * final_width(&small);
+    let mut from = Start { theta: plain.theta.clone(), width: widest };
+    for size in SAMPLES {
+        if let Some(copied) = band::sample(level, size * band::few(level), context) {
+            // most of the way on a sample, if that leads down
+            let small = copied.level(level, level.linear.clone(), level.constant);
+            let end = descend(&small, &from, final_width(&small), plan, context)?;
+            let before = Trimmed::new(level, plan, &from.theta, context).value();
+            if Trimmed::new(level, plan, &end.theta, context).value() < before {
+                from = end;
+            }
         }
     }
-    candidate = descend(level, &candidate, width.min(widest), plan, context)?;
-    if !(Trimmed::new(level, plan, &candidate, context).value() <= bound) {
-        candidate = plain.theta.clone();
+    let end = descend(level, &from, NARROW.min(final_width(level)), plan, context)?;
+    if Trimmed::new(level, plan, &end.theta, context).value() <= bound {
+        return Ok(end);
     }
-    if plan.bases.is_some() {
-        return Ok(candidate);
-    }
-    near_kinks(level, candidate, plan, context)
+    Ok(Start { theta: plain.theta.clone(), width: widest })
 }
 
-/// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows
-/// matter only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
-fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {
-    let mut current = Trimmed::new(level, plan, from, context);
-    let last = final_width(level);
-    let mut width = widest.max(last);
-    let mut moved = f64::INFINITY;
-    let mut whole = false;
+/// A point and the width of the window that led to it.
+struct Start {
+    theta: Vec<f64>,
+    width: f64,
+}
+
+/// Newton's method on the smoothed truncated loss, for widths that fall to `last` or until the smoothing costs less than the tolerance.
+fn descend(level: &Level, from: &Start, last: f64, plan: Plan, context: &Context) -> Result<Start> {
+    let mut descent = Descent::new(level, &from.theta, plan.ceiling, context);
+    let mut width = from.width.max(last);
     loop {
+        let mut cost = 0.0;
         for _ in 0..DESCENTS {
-            // far enough for several steps like the last, at most half of what z itself measures
-            let reach = (4.0 * moved).min(1.0f64.max(0.5 * spread(&current.rows))).max(0.5);
-            let inside = |row: &Row| row.slack > -reach && row.slack < plan.ceiling + reach;
-            let near: Vec<u32> = (0..level.rows() as u32).filter(|&at| inside(&current.rows[at as usize])).collect();
-            let mut theta = current.theta.clone();
-            let mut f = Vec::new();
-            let smoothing = Smoothing { width, ceiling: plan.ceiling };
-            let stop = Stop { still: 0.05 * width, most: 5, trust: 0.5 * reach };
-            let outcome = if !whole && 2 * near.len() < level.rows() {
-                let copied = level.copy(&near);
-                let part = copied.level(level, level.linear.clone(), level.constant);
-                smooth::newton(&part, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?
-            } else {
-                smooth::newton(level, &context.metric, &mut theta, &mut f, smoothing, stop, context.control)?
-            };
-            let next = Trimmed::new(level, plan, &theta, context);
-            moved = outcome.moved;
-            let settled = moved <= 0.1 * width || outcome.steps < stop.most;
-            let gained = current.value() - next.value();
-            if gained > 0.0 {
-                current = next;
-                whole = false;
-            } else if !std::mem::replace(&mut whole, true) {
-                // rows left out came back: once more with all of them
-                continue;
-            }
-            if settled || !(gained > 1e-6 * current.value()) {
+            context.control.check()?;
+            let round = descent.round(width)?;
+            cost = round.cost;
+            if round.settled || context.control.out_of_time() || !(round.gained > 1e-5 * descent.exact.abs()) {
                 break;
             }
-            if context.control.out_of_time() {
-                return Ok(current.theta);
-            }
         }
-        if width <= last {
-            return Ok(current.theta);
+        let enough = cost <= plan.tolerance * SHARE * descent.exact.abs();
+        if width <= last || enough || context.control.out_of_time() {
+            return Ok(Start { theta: descent.theta, width });
         }
-        width = (0.3 * width).max(last);
+        width = (0.4 * width).max(last);
     }
-}
-
-/// Root mean square of z.
-fn spread(rows: &[Row]) -> f64 {
-    (rows.iter().map(|row| row.slack * row.slack).sum::<f64>() / rows.len().max(1) as f64).sqrt()
 }
 
 /// Smoothing at which the sampling error of the scores is reached.
 fn final_width(level: &Level) -> f64 {
     let order = level.order() * (level.classes - 1);
     (3.0 * (order as f64 / level.rows() as f64).sqrt()).clamp(0.01, 0.3)
-}
-
-/// Majorise-minimise steps on the rows near the kinks, accepted when the objective over all rows falls.
-fn near_kinks(level: &Level, theta: Vec<f64>, plan: Plan, context: &Context) -> Result<Vec<f64>> {
-    if level.rows() <= 2 * band::few(level) {
-        return Ok(theta);
-    }
-    let mut f = vec![0.0; level.rows() * level.classes];
-    let smoothing = Smoothing { width: final_width(level), ceiling: plan.ceiling };
-    let leverage = smooth::evaluate(level, &theta, smoothing, &mut f).leverage(level, &f);
-    drop(f);
-    let mut half_width = 1.5 * final_width(level);
-    let mut current = Trimmed::new(level, plan, &theta, context);
-    for _ in 0..ROUNDS {
-        context.control.check()?;
-        let enough = (2 * band::few(level)).min(level.rows() / 4);
-        let chosen = band::select(level, &mut current.rows, half_width, plan.ceiling, enough, &leverage);
-        if 2 * chosen.band.len() > level.rows() || context.control.out_of_time() {
-            break;
-        }
-        let copied = level.copy(&chosen.band);
-        let inner = copied.level(level, chosen.linear, chosen.constant);
-        let mut method = Trimmed::new(&inner, plan, &current.theta, context);
-        let tight = step_tolerance(level, plan);
-        // steps that gain next to nothing here are left to the loop over all rows
-        let max_steps = plan.max_steps.min(60);
-        let limits = Limits { tolerance: tight, loose: tight, decrease: SHARE * plan.tolerance, max_steps };
-        let begin = Step { gap: f64::NAN, iterations: 0, status: Status::Converged };
-        majorize::run(&mut method, begin, &limits, "truncated", context.control)?;
-        let mut next = Trimmed::new(level, plan, &method.theta, context);
-        let mut changed = 0;
-        for (at, row) in next.rows.iter_mut().enumerate() {
-            let before = current.rows[at];
-            row.place = before.place;
-            let moved = match before.place {
-                Place::Affine => row.slack > plan.ceiling || row.label != before.label,
-                Place::Truncated => !(row.slack > plan.ceiling),
-                _ => false,
-            };
-            if moved && level.caps[at] > 0.0 {
-                changed += 1;
-                row.place = Place::Forced;
-                current.rows[at].place = Place::Forced;
-            }
-        }
-        if next.value() < current.value() {
-            current = next;
-        } else if changed > chosen.band.len() {
-            half_width *= 2.0;
-        }
-        if changed == 0 {
-            break;
-        }
-    }
-    Ok(current.theta)
 }
 
 /// The majorise-minimise loop on all rows.
@@ -379,7 +303,7 @@ impl Majorizer for Trimmed<'_> {
             level.linear = bases.linear(bound);
         }
         let guess = Guess { theta: &self.theta, error: self.error, smooth: false };
-        let pair = band::solve(&level, guess, tolerance, self.context)?;
+        let pair = band::exactly(&level, guess, tolerance, self.context)?;
         self.theta.copy_from_slice(&pair.theta);
         let before: Vec<f64> = self.rows.iter().map(|row| row.slack).collect();
         band::glance(self.level, &self.theta, &mut self.rows);
