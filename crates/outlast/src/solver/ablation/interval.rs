@@ -22,6 +22,12 @@ use crate::solver::Status;
 
 /// Solves per interval that move its multiplier.
 const MOVES: usize = 4;
+/// Ratios of |W_d| to h that leave the multiplier as it is.
+const GOOD: std::ops::Range<f64> = 0.6..1.6;
+/// Smoothing from which a warm start goes on.
+const WARM: f64 = 0.03;
+/// Steps along b before the search.
+const DESCENTS: usize = 12;
 /// Most intervals.
 const MOST: usize = 2000;
 
@@ -94,7 +100,7 @@ pub(super) fn bound(
         }
         let ratio = spread / interval.half;
         let done = best.as_ref().is_some_and(|best| best.lower >= goal.cutoff - price);
-        if done || ended || round + 1 == MOVES || (0.8..1.25).contains(&ratio) || (ratio < 0.8 && multiplier < 1e-12) {
+        if done || ended || round + 1 == MOVES || GOOD.contains(&ratio) || (ratio < GOOD.start && multiplier < 1e-12) {
             break;
         }
         let factor = (ratio * ratio).clamp(0.05, 20.0);
@@ -140,18 +146,29 @@ pub(super) fn solve(
         let rows = Rows { features: space.view(), caps: &space.caps, offsets: &offsets, kept, ridge: space.ridge };
         lifted::start(&rows, seed)
     };
-    let fine = Goal { tolerance: 0.1 * goal.tolerance, ..goal };
-    let mut best = at(space, kept, level, 0.0, first, fine, control)?;
+    let mut best = at(space, kept, level, 0.0, first, goal, control)?;
     let mut intercept = 0.0;
+    let mut steps = best.steps;
     let warm = |lifted: &Lifted| (lifted.w.clone(), lifted.columns);
-    // down along b first: dv/db = -sum_i c_i alpha_i eta_i y_i, by secant-free halving steps
-    for sign in [-1.0, 1.0] {
-        let other = at(space, kept, level, sign, warm(&best), fine, control)?;
-        if other.value < best.value {
-            (best, intercept) = (other, sign);
+    // down along b: steps of a length that grows while they gain and halves else
+    let mut step = 0.5;
+    for _ in 0..DESCENTS {
+        let mut gained = false;
+        for sign in [-1.0, 1.0] {
+            let trial = intercept + sign * step;
+            let goal = Goal { cutoff: best.value, coarsest: WARM, ..goal };
+            let other = at(space, kept, level, trial, warm(&best), goal, control)?;
+            steps += other.steps;
+            if other.value < best.value - 1e-3 * goal.tolerance * best.value.abs() {
+                (best, intercept, gained) = (other, trial, true);
+                break;
+            }
+        }
+        step *= if gained { 1.5 } else { 0.3 };
+        if step < 1e-3 || control.out_of_time() {
+            break;
         }
     }
-    let mut steps = best.steps;
     let mut open = vec![(f64::NEG_INFINITY, Interval::whole(space, best.value), warm(&best))];
     let mut closed = f64::INFINITY;
     let mut status = Status::Converged;
@@ -170,12 +187,16 @@ pub(super) fn solve(
             break;
         }
         control.check()?;
-        let quick = Goal { cutoff, hopeless: cutoff, certify_from: 0.1, tolerance: 0.1 * goal.tolerance, ..goal };
+        let coarsest = if count == 1 { goal.coarsest } else { WARM };
+        let tolerance = 0.1 * goal.tolerance;
+        let quick = Goal { cutoff, hopeless: cutoff, certify_from: 0.1, tolerance, coarsest, ..goal };
         let found = bound(space, kept, level, interval, start, quick, control)?;
         steps += found.lifted.steps;
         let lower = found.lower.max(known);
-        if found.intercept != intercept && lower < cutoff {
-            let trial = at(space, kept, level, found.intercept, warm(&found.lifted), fine, control)?;
+        let known_here = (interval.centre - intercept).abs() <= interval.half * (1.0 + 1e-9);
+        if lower < cutoff && (!known_here || count % 8 == 0) {
+            let goal = Goal { cutoff: best.value, coarsest: WARM, ..goal };
+            let trial = at(space, kept, level, found.intercept, warm(&found.lifted), goal, control)?;
             steps += trial.steps;
             if trial.value < best.value {
                 (best, intercept) = (trial, found.intercept);

@@ -25,6 +25,10 @@ const ADAPT: f64 = 0.02;
 const LOOSE: f64 = 0.05;
 /// Columns of W at the start.
 const FIRST_COLUMNS: usize = 4;
+/// Decrease not worth a Newton step: times e^2 at first, then times the tolerance, from the first to the second as the gap
+/// asks for it. The bound is of first order in what is left of the gradient where the value is of second.
+const LOOSE_DECREASE: f64 = 1e-3;
+const FINE_DECREASE: [f64; 2] = [1e-2, 1e-6];
 const ESCAPES: usize = 15;
 /// Most directions appended at once.
 const MOST_DIRECTIONS: usize = 6;
@@ -146,6 +150,7 @@ pub(super) fn solve(
         level: if let Level::Given(level) = level { level } else { 1.0 },
         strength: 3.0,
         scale: 1.0,
+        fine: FINE_DECREASE[0],
         steps: 0,
         goal,
         control,
@@ -187,6 +192,9 @@ pub(super) fn solve(
             status = ending;
             break;
         }
+        if e <= ADAPT {
+            work.fine = (work.fine / 30.0).max(FINE_DECREASE[1]);
+        }
     }
     let steps = work.steps;
     let mut answer = best.unwrap_or_else(|| {
@@ -209,6 +217,8 @@ struct Work<'a, 'b> {
     strength: f64,
     /// The level that smoothing is relative to.
     scale: f64,
+    /// Of FINE_DECREASE, the one in use.
+    fine: f64,
     steps: usize,
     goal: Goal,
     control: &'a Control<'b>,
@@ -265,7 +275,7 @@ impl Work<'_, '_> {
             if point.value == 0.0 {
                 problem.evaluate(&mut point);
             }
-            let share = (0.02 * self.goal.tolerance).max(1e-4 * e * e);
+            let share = if e > ADAPT { LOOSE_DECREASE * e * e } else { (self.fine * self.goal.tolerance).max(1e-13) };
             let enough = share * point.value.abs();
             let left = self.goal.steps.saturating_sub(self.steps).clamp(1, NEWTON_STEPS);
             let steps = descend(&problem, &mut point, Effort { enough, steps: left }, self.control)?;

@@ -72,6 +72,7 @@ fn direct(problem: &Smoothed, point: &mut Point, effort: Effort, control: &Contr
                 step.iter_mut().zip(&gradient).for_each(|(step, g)| *step = -g);
                 cholesky_solve(&factor, order, &mut step);
                 let foretold = 0.5 * (damping * dot(&step, &step) - dot(&gradient, &step));
+                trial.level = point.level;
                 trial.w.clear();
                 trial.w.extend(point.w.iter().zip(&step).map(|(w, step)| w + step));
                 problem.evaluate(&mut trial);
@@ -315,6 +316,7 @@ fn truncated(problem: &Smoothed, point: &mut Point, effort: Effort, control: &Co
         }
         let found = steihaug(&operator, &preconditioner, &gradient, steepest, radius, point.value, &mut images);
         let inside = found.length < 0.99 * radius;
+        trial.level = point.level;
         trial.w.clear();
         trial.w.extend(point.w.iter().zip(&found.step).map(|(w, step)| w + step));
         problem.evaluate(&mut trial);

@@ -129,13 +129,11 @@ impl Smoothed<'_> {
     fn best_level(&self, point: &Point) -> f64 {
         let Some(budget) = self.budget else { return self.level };
         let n = self.rows.len();
+        let squares: Vec<f64> = (0..n).map(|row| point.squared(row, n) + self.smoothing).collect();
         let slope = |t: f64| {
             let terms = |row: usize| match self.rows.level(row, t).is_finite() {
                 false => [0.0, 0.0],
-                true => {
-                    let squared = point.squared(row, n) + self.smoothing;
-                    outlying(t, point.margins[row], squared).map(|value| self.rows.caps[row] * value)
-                }
+                true => outlying(t, point.margins[row], squares[row]).map(|value| self.rows.caps[row] * value),
             };
             let [first, second] = sum_pairs(n, self.rows.is_large(1), terms);
             [first - budget.target - (t - budget.centre) / budget.strength, second - 1.0 / budget.strength]
@@ -145,7 +143,8 @@ impl Smoothed<'_> {
         if slope(0.0)[0] <= 0.0 {
             return 0.0;
         }
-        let mut t = budget.centre.clamp(1e-12 * high, high);
+        let first = if point.level > 0.0 { point.level } else { budget.centre };
+        let mut t = first.clamp(1e-12 * high, high);
         for _ in 0..100 {
             let [value, change] = slope(t);
             if value > 0.0 {
