@@ -37,7 +37,7 @@ const STIFFEST: f64 = 1e4;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
 /// Multiplications that are not worth counting.
-const CHEAP: f64 = 3e7;
+const CHEAP: f64 = 1e6;
 /// Interior point steps whose work the engine may spend before it leaves the problem to them: without and with a start. On sparse
 /// solutions it needs much less than one, on dense ones more than all of them would.
 const WAIT: (f64, f64) = (0.25, 2.0);
@@ -460,13 +460,19 @@ impl<'a, R: Rows> Engine<'a, R> {
                 used || column == self.columns.cols() || self.is_free(column)
             })
             .collect();
+        self.keep(&keep);
+    }
+
+    /// Keeps the columns of the working set that are flagged.
+    pub(super) fn keep(&mut self, keep: &[bool]) {
+        let m = self.functions();
         if keep.iter().all(|keep| *keep) {
             return;
         }
         let mut flags = keep.iter().flat_map(|keep| std::iter::repeat_n(*keep, m));
         self.weights.retain(|_| flags.next().unwrap_or(true));
-        self.columns.retain(&keep);
-        self.gram.retain(&keep);
+        self.columns.retain(keep);
+        self.gram.retain(keep);
     }
 
     /// Goes to the best point seen; multipliers stay those of the last step, near the optimum's. The objective is computed

@@ -78,8 +78,12 @@ impl Entries {
 
     /// Whether the size of u, relative to the largest, exceeds that of the slack of its bound, relative to the rate.
     pub(super) fn is_used(&self, entry: usize, largest: f64) -> bool {
-        let slack = self.plus.z[entry].min(self.minus.z[entry]);
-        self.at(entry).abs() * self.rates[entry] > slack * largest
+        self.at(entry).abs() > self.slack(entry) * largest
+    }
+
+    /// What an entry's bound leaves, relative to the rate.
+    pub(super) fn slack(&self, entry: usize) -> f64 {
+        self.plus.z[entry].min(self.minus.z[entry]) / self.rates[entry]
     }
 
     pub(super) fn largest(&self) -> f64 {

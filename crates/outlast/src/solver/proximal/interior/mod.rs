@@ -39,13 +39,15 @@ const MOST_UNKNOWNS: usize = 5000;
 /// Steps without smaller products after which rounding is taken to be the reason.
 const PATIENCE: usize = 4;
 /// Columns at first, per unknown of the normal equations.
-const COLUMNS: usize = 3;
+const COLUMNS: usize = 2;
 /// Share of its bound above which a column enters, and below which it leaves.
-const NEAR: (f64, f64) = (0.8, 0.5);
+const NEAR: (f64, f64) = (0.8, 0.6);
 /// Relative gap below which columns leave.
 const SETTLED: f64 = 0.5;
 /// Accuracies, relative to the objective, at which a coefficient next to 0 can be told from others: coarsest and finest.
-const GOALS: (f64, f64) = (1e-7, 1e-9);
+const GOALS: (f64, f64) = (1e-8, 1e-9);
+/// Slack, relative to the rate, below which a coefficient of 0 may have been taken for one by mistake.
+const TIGHT: f64 = 1e-3;
 
 struct Inside {
     terms: Terms,
@@ -292,18 +294,21 @@ impl<R: Rows> Engine<'_, R> {
     fn leave_interior(&mut self, inside: &Inside) {
         let m = self.functions();
         let largest = inside.entries.largest();
+        let mut keep: Vec<bool> = self.columns.members().iter().map(|&column| !self.is_priced(column)).collect();
         for (place, &slot) in inside.entries.slots.iter().enumerate() {
+            keep[slot] = (0..m).any(|function| inside.entries.slack(place * m + function) < TIGHT);
             let weights = &mut self.weights[slot * m..(slot + 1) * m];
             for (function, weight) in weights.iter_mut().enumerate() {
                 let entry = place * m + function;
                 *weight = if inside.entries.is_used(entry, largest) { inside.entries.at(entry) } else { 0.0 };
             }
             balance(weights);
+            keep[slot] |= weights.iter().any(|w| *w != 0.0);
         }
         self.multipliers = inside.terms.v();
         self.rows.admit(&mut self.multipliers);
         self.gram.clear();
-        self.drop_zeros();
+        self.keep(&keep);
         self.refresh();
     }
 }
