@@ -281,13 +281,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// Newton steps until the smoothed problem is solved to an accuracy relative to the objective; then the
     /// certificate. Returns the rows there, and whether the working set was still lacking columns; `None` if that takes more work
     /// than allowed.
-    fn descend(
-        &mut self,
-        sigma: f64,
-        accuracy: f64,
-        limit: usize,
-        control: &Control,
-    ) -> Result<Option<(Local, bool)>> {
+    fn descend(&mut self, sigma: f64, accuracy: f64, limit: usize, control: &Control) -> Result<Option<(Local, bool)>> {
         let mut steps = 0;
         let mut blind: Option<Before> = None;
         loop {

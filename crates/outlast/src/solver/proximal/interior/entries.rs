@@ -131,9 +131,7 @@ impl Entries {
 
     /// h
     fn drift(&self, entry: usize) -> f64 {
-        let of = |couples: &Couples, error: f64| {
-            (couples.target[entry] - couples.x[entry] * error) / couples.z[entry]
-        };
+        let of = |couples: &Couples, error: f64| (couples.target[entry] - couples.x[entry] * error) / couples.z[entry];
         of(&self.plus, self.errors[entry].0) - of(&self.minus, self.errors[entry].1)
     }
 

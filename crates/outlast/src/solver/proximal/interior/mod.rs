@@ -201,7 +201,8 @@ impl<R: Rows> Engine<'_, R> {
         let center = inside.center();
         if self.columns.len() < d {
             let pulled = self.columns.pull(&v, m);
-            let near = |column: &usize| !self.columns.contains(*column) && self.ratio_of(&pulled, *column, 0.0) > NEAR.0;
+            let near =
+                |column: &usize| !self.columns.contains(*column) && self.ratio_of(&pulled, *column, 0.0) > NEAR.0;
             let near: Vec<usize> = (0..d).filter(|column| near(column) && self.is_priced(*column)).collect();
             self.enter(&near);
         }
@@ -247,43 +248,49 @@ impl<R: Rows> Engine<'_, R> {
         let (m, n) = (self.functions(), self.columns.rows());
         let size = reduced(m);
         let constant = inside.terms.constant();
-        let moved = self.image(inside);
-        let lack = |slot: usize, function: usize| {
-            let last = if m > 1 { pulled[slot * m + m - 1] } else { 0.0 };
-            pulled[slot * m + function] - last
-        };
-        let lacks = inside.free.iter().flat_map(|&slot| (0..size).map(move |function| (slot, function)));
-        let lack: Vec<f64> = lacks.map(|(slot, function)| lack(slot, function)).collect();
-        let step = normal.solve(constant, &moved, &lack);
+        inside.entries.follow(&vec![0.0; self.columns.len() * m], m);
+        let moved = self.image(inside, &[]);
+        let lack = self.lack(inside, pulled, m);
+        let mut step = normal.solve(constant, &moved, &lack);
         // the last function's change of G counts as 0: only differences matter
-        inside.entries.follow(&self.columns.dots(&step.v, size), size);
-        let mut dv = step.v;
+        let mut changes = self.columns.dots(&normal.spread(&step), size);
+        inside.entries.follow(&changes, size);
+        let moved = self.image(inside, &whole(&step.free, m));
+        let still = self.lack(inside, &changes, size);
+        let left: Vec<f64> = lack.iter().zip(still).map(|(lack, change)| lack + change).collect();
+        normal.refine(&mut step, &moved, &left);
+        let mut dv = normal.spread(&step);
+        changes = self.columns.dots(&dv, size);
+        inside.entries.follow(&changes, size);
         if m > 1 {
             let mean = |row: usize| (0..size).map(|function| dv[function * n + row]).sum::<f64>() / m as f64;
             let means: Vec<f64> = (0..n).map(mean).collect();
             dv.iter_mut().enumerate().for_each(|(at, v)| *v -= means[at % n]);
             dv.extend(means.iter().map(|mean| -mean));
         }
-        inside.terms.follow(&dv, &step.change, groups.alone());
-        let mut free = Vec::with_capacity(inside.free.len() * m);
-        for steps in step.free.chunks_exact(size) {
-            free.extend_from_slice(steps);
-            if m > 1 {
-                free.push(-steps.iter().sum::<f64>());
-            }
-        }
-        free
+        inside.terms.follow(&dv, &normal.change(&step), groups.alone());
+        whole(&step.free, m)
     }
 
-    /// What f moves by if G stays.
-    fn image(&self, inside: &mut Inside) -> Vec<f64> {
+    /// N'G of the columns that cost nothing; G slot-major with that many functions: all, or N'G itself.
+    fn lack(&self, inside: &Inside, pulled: &[f64], given: usize) -> Vec<f64> {
         let m = self.functions();
-        inside.entries.follow(&vec![0.0; self.columns.len() * m], m);
+        let last = |slot: usize| if m > 1 && given == m { pulled[slot * m + m - 1] } else { 0.0 };
+        let entries = inside.free.iter().flat_map(|&slot| (0..reduced(m)).map(move |function| (slot, function)));
+        entries.map(|(slot, function)| pulled[slot * given + function] - last(slot)).collect()
+    }
+
+    /// What the steps of the coefficients move f by.
+    fn image(&self, inside: &Inside, free: &[f64]) -> Vec<f64> {
+        let m = self.functions();
         let mut coefficients = vec![0.0; self.weights.len()];
         for (place, &slot) in inside.entries.slots.iter().enumerate() {
             for function in 0..m {
                 coefficients[slot * m + function] = inside.entries.step(place * m + function);
             }
+        }
+        for (&slot, steps) in inside.free.iter().zip(free.chunks_exact(m)) {
+            coefficients[slot * m..(slot + 1) * m].copy_from_slice(steps);
         }
         let mut out = vec![0.0; self.decision.len()];
         self.columns.multiply_add(&coefficients, m, &mut out);
@@ -311,4 +318,13 @@ impl<R: Rows> Engine<'_, R> {
         self.keep(&keep);
         self.refresh();
     }
+}
+
+/// All m entries of columns given by the first m - 1.
+fn whole(steps: &[f64], functions: usize) -> Vec<f64> {
+    if functions == 1 {
+        return steps.to_vec();
+    }
+    let last = |steps: &[f64]| -steps.iter().sum::<f64>();
+    steps.chunks_exact(functions - 1).flat_map(|steps| steps.iter().copied().chain([last(steps)])).collect()
 }

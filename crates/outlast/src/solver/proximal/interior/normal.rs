@@ -109,12 +109,11 @@ fn reduce(values: Vec<f64>, functions: usize) -> Vec<f64> {
     (0..(functions - 1) * n).map(|at| values[at] - last[at % n]).collect()
 }
 
-/// The solution of the equations.
+/// The solution of the equations, by group, function-major.
 pub(super) struct Step {
-    /// N'dV at the leaders' rows, 0 elsewhere, function-major with m - 1 functions.
-    pub(super) v: Vec<f64>,
-    /// df by way of V.
-    pub(super) change: Vec<f64>,
+    /// k
+    constant: Vec<f64>,
+    v: Vec<f64>,
     /// u_F
     pub(super) free: Vec<f64>,
 }
@@ -173,45 +172,81 @@ impl<'a> Normal<'a> {
 
     /// `constant` is dV at df = 0, `moved` is what f moves by at dV = 0, `lack` is N'G of the columns F.
     pub(super) fn solve(&self, constant: Vec<f64>, moved: &[f64], lack: &[f64]) -> Step {
+        let constant = self.groups.gather(&reduce(constant, self.functions), reduced(self.functions));
+        let mut right = self.soften(&constant);
+        right.iter_mut().zip(self.leading(moved)).for_each(|(right, moved)| *right -= moved);
+        let (v, free) = self.once(&right, lack);
+        Step { constant, v, free }
+    }
+
+    /// Takes off a step what its equations are in error by; `moved` is what the coefficients move f by, `lack` what the columns
+    /// F still lack.
+    pub(super) fn refine(&self, step: &mut Step, moved: &[f64], lack: &[f64]) {
+        let left: Vec<f64> = step.constant.iter().zip(&step.v).map(|(constant, v)| constant - v).collect();
+        let mut error = self.soften(&left);
+        error.iter_mut().zip(self.leading(moved)).for_each(|(error, moved)| *error -= moved);
+        let (v, free) = self.once(&error, lack);
+        step.v.iter_mut().zip(v).for_each(|(v, by)| *v += by);
+        step.free.iter_mut().zip(free).for_each(|(free, by)| *free += by);
+    }
+
+    /// The first m^ functions at the leaders' rows.
+    fn leading(&self, values: &[f64]) -> Vec<f64> {
+        let size = reduced(self.functions);
+        self.groups.pick(&values[..values.len() / self.functions * size], size)
+    }
+
+    /// W^-1 a
+    fn soften(&self, values: &[f64]) -> Vec<f64> {
         let (size, count) = (reduced(self.functions), self.groups.len());
-        let constant = self.groups.gather(&reduce(constant, self.functions), size);
-        let moved = self.groups.pick(&moved[..moved.len() / self.functions * size], size);
-        let right = Mat::from_fn(count * size, 1, |at, _| {
+        let of = |at: usize| {
             let (one, group) = (at / count, at % count);
             let inverse = &self.inverses[(group * size + one) * size..][..size];
-            let known: f64 = inverse.iter().enumerate().map(|(l, a)| a * constant[l * count + group]).sum();
-            known - moved[at]
-        });
-        let mut v = self.factor.solve(&right);
+            inverse.iter().enumerate().map(|(other, a)| a * values[other * count + group]).sum()
+        };
+        (0..values.len()).map(of).collect()
+    }
+
+    fn once(&self, right: &[f64], lack: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut v = self.factor.solve(&Mat::from_fn(right.len(), 1, |at, _| right[at]));
         let mut free = Vec::new();
         if let Some(schur) = &self.schur {
             let pulled = self.border.transpose() * &v;
             let right = Mat::from_fn(lack.len(), 1, |at, _| pulled[(at, 0)] + lack[at]);
             let steps = schur.solve(&right);
             v -= &self.solved * &steps;
-            free = (0..lack.len()).map(|at| steps[(at, 0)]).collect();
+            free = steps.col_as_slice(0).to_vec();
         }
-        let n = self.groups.of.len();
+        (v.col_as_slice(0).to_vec(), free)
+    }
+
+    /// N'dV of a step at the leaders' rows, 0 elsewhere, function-major with m^ functions.
+    pub(super) fn spread(&self, step: &Step) -> Vec<f64> {
+        let (n, size, count) = (self.groups.of.len(), reduced(self.functions), self.groups.len());
         let mut spread = vec![0.0; n * size];
         for (group, &row) in self.groups.leaders.iter().enumerate() {
             for function in 0..size {
-                spread[function * n + row as usize] = v[(function * count + group, 0)];
+                spread[function * n + row as usize] = step.v[function * count + group];
             }
         }
-        // df = W^-1 (k - v)
+        spread
+    }
+
+    /// df of a step by way of V: W^-1 (k - v).
+    pub(super) fn change(&self, step: &Step) -> Vec<f64> {
+        let (n, size, count) = (self.groups.of.len(), reduced(self.functions), self.groups.len());
+        let left: Vec<f64> = step.constant.iter().zip(&step.v).map(|(constant, v)| constant - v).collect();
+        let by = self.soften(&left);
         let mut change = vec![0.0; n * self.functions];
-        for (row, group) in self.groups.of.iter().map(|&group| group as usize).enumerate() {
-            for one in 0..size {
-                let inverse = &self.inverses[(group * size + one) * size..][..size];
-                let by = |(l, a): (usize, &f64)| a * (constant[l * count + group] - v[(l * count + group, 0)]);
-                let by: f64 = inverse.iter().enumerate().map(by).sum();
-                change[one * n + row] = by;
+        for (row, &group) in self.groups.of.iter().enumerate() {
+            for function in 0..size {
+                change[function * n + row] = by[function * count + group as usize];
                 if self.functions > 1 {
-                    change[size * n + row] -= by;
+                    change[size * n + row] -= by[function * count + group as usize];
                 }
             }
         }
-        Step { v: spread, change, free }
+        change
     }
 }
 
@@ -230,9 +265,8 @@ fn inverses(groups: &Groups, terms: &Terms, functions: usize) -> Option<Vec<f64>
         invert(block, size)?;
     }
     // dV with N'dV a unit vector: the sum over the functions is 0
-    let basis: Vec<f64> = (0..size * m)
-        .map(|at| f64::from(at / m == at % m) - if m > 1 { 1.0 / m as f64 } else { 0.0 })
-        .collect();
+    let basis: Vec<f64> =
+        (0..size * m).map(|at| f64::from(at / m == at % m) - if m > 1 { 1.0 / m as f64 } else { 0.0 }).collect();
     for (t, row) in terms.rows().enumerate().filter(|(_, row)| groups.alone()[*row]) {
         let group = groups.of[row] as usize;
         terms.stiffness(t, &basis, &mut blocks[group * size * size..][..size * size]);
