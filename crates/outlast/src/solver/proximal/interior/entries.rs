@@ -11,6 +11,7 @@
 
 use super::couples::Couples;
 
+#[derive(Debug, Clone)]
 pub(super) struct Entries {
     /// Slots of the working set, all of whose rates are positive and finite.
     pub(super) slots: Vec<usize>,

@@ -46,9 +46,12 @@ const NEAR: (f64, f64) = (0.8, 0.6);
 const SETTLED: f64 = 0.5;
 /// Accuracies, relative to the objective, at which a coefficient next to 0 can be told from others: coarsest and finest.
 const GOALS: (f64, f64) = (1e-8, 1e-9);
+/// Gap below which a step that leaves the objective higher by more than the gap shows rounding.
+const ROUGH: f64 = 1e-5;
 /// Slack, relative to the rate, below which a coefficient of 0 may have been taken for one by mistake.
 const TIGHT: f64 = 1e-3;
 
+#[derive(Clone)]
 struct Inside {
     terms: Terms,
     entries: Entries,
@@ -122,6 +125,7 @@ impl<R: Rows> Engine<'_, R> {
     fn follow_center(&mut self, inside: &mut Inside, groups: &Groups, goal: f64, control: &Control) -> Result<f64> {
         let m = self.functions();
         let (mut gap, mut least, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
+        let mut last: Option<(f64, f64, Inside, Vec<f64>)> = None;
         for step in 0..MOST_STEPS {
             control.check()?;
             let pulled = self.look_inside(inside, gap);
@@ -133,6 +137,16 @@ impl<R: Rows> Engine<'_, R> {
             least = least.min(center);
             if !gap.is_finite() {
                 return Ok(f64::INFINITY);
+            }
+            match last.take() {
+                // rounding has taken over
+                Some((before, value, kept, weights)) if primal > value * (1.0 + before) && before < ROUGH => {
+                    (gap, *inside) = (before, kept);
+                    self.weights[..weights.len()].copy_from_slice(&weights);
+                    break;
+                }
+                _ if gap < ROUGH => last = Some((gap, primal, inside.clone(), self.weights.clone())),
+                _ => {}
             }
             if gap <= goal || waited > PATIENCE || control.out_of_time() {
                 break;

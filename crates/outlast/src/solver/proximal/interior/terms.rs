@@ -14,6 +14,7 @@
 use super::super::rows::Term;
 use super::couples::Couples;
 
+#[derive(Debug, Clone)]
 pub(super) struct Terms {
     terms: Vec<Term>,
     /// Where the pieces of a term begin.
