@@ -145,6 +145,32 @@ impl<'a> Columns<'a> {
         self.slots.extend(lists.into_iter().map(|(rows, values)| Column::Sparse(rows, values)));
     }
 
+    /// A hash of a row of the design.
+    pub(super) fn hash_of(&self, row: usize) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        self.x.for_each(row, &mut |column, value| {
+            if value != 0.0 {
+                hash = (hash ^ column as u64 ^ value.to_bits().rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                hash ^= hash >> 29;
+            }
+        });
+        hash
+    }
+
+    /// Whether two rows of the design are equal.
+    pub(super) fn same(&self, one: usize, other: usize) -> bool {
+        let stored = |row: usize| {
+            let mut entries = Vec::new();
+            self.x.for_each(row, &mut |column, value| {
+                if value != 0.0 {
+                    entries.push((column, value));
+                }
+            });
+            entries
+        };
+        stored(one) == stored(other)
+    }
+
     /// Keeps the slots that are flagged.
     pub(super) fn retain(&mut self, keep: &[bool]) {
         let mut flags = keep.iter();

@@ -20,6 +20,7 @@ use super::super::majorize::Step;
 use super::certificate::{Best, worst_ratio};
 use super::columns::Columns;
 use super::gram::Gram;
+use super::interior::Groups;
 use super::model::Model;
 use super::rows::{Local, Rows, pair};
 use crate::control::{Control, Progress};
@@ -35,6 +36,13 @@ const PATIENCE: usize = 8;
 const STIFFEST: f64 = 1e4;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
+/// Multiplications that are not worth counting.
+const CHEAP: f64 = 1e6;
+/// Interior point steps whose work the engine may spend before it leaves the problem to them: without and with a start. On sparse
+/// solutions it needs much less than one, on dense ones more than all of them would.
+const WAIT: (f64, f64) = (0.25, 2.0);
+/// Accuracy asked for next to the solution, where a step is exact.
+const FINE: f64 = 1e-7;
 /// Damping: first and least, relative to the stiffness, and most, relative to the curvature (`Engine::stiffness`).
 const DAMPING: (f64, f64, f64) = (0.1, 0.03, 10.0);
 /// Share of the predicted decrease a step must keep.
@@ -56,8 +64,12 @@ pub(super) struct Engine<'a, R: Rows> {
     pub(super) best: Best,
     sigma: Option<f64>,
     damping: f64,
-    gram: Gram,
+    pub(super) gram: Gram,
     iterations: usize,
+    /// Multiplications of the current minimisation, and how many it may take before another way is looked for.
+    work: f64,
+    allowed: f64,
+    pub(super) groups: Option<Groups>,
 }
 
 /// How a Newton step ended.
@@ -93,6 +105,9 @@ impl<'a, R: Rows> Engine<'a, R> {
             damping: DAMPING.0,
             gram: Gram::default(),
             iterations: 0,
+            work: 0.0,
+            allowed: f64::INFINITY,
+            groups: None,
         };
         let free: Vec<usize> = (0..engine.columns.cols()).filter(|&column| engine.is_free(column)).collect();
         if engine.columns.has_intercept() {
@@ -119,7 +134,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// Puts columns into the working set.
-    fn enter(&mut self, columns: &[usize]) {
+    pub(super) fn enter(&mut self, columns: &[usize]) {
         if !columns.is_empty() {
             self.columns.add(columns);
             self.weights.resize(self.columns.len() * self.functions(), 0.0);
@@ -181,11 +196,25 @@ impl<'a, R: Rows> Engine<'a, R> {
         let first = self.first_sigma();
         let mut sigma = first;
         let mut accuracy = LOOSE;
+        let wait = if self.multipliers.iter().all(|v| *v == 0.0) { WAIT.0 } else { WAIT.1 };
+        self.work = 0.0;
+        self.allowed = CHEAP;
         let (mut waited, mut status) = (0, Status::IterationLimit);
         let mut last = f64::INFINITY;
         for round in 0..MOST_ROUNDS {
             let before = self.iterations;
-            let (local, violators) = self.descend(sigma, accuracy, limit, control)?;
+            let Some((local, violators)) = self.descend(sigma, accuracy, limit, control)? else {
+                // the face is dense, or there is no other way than on
+                self.allowed = self.interior_work().map_or(f64::INFINITY, |work| wait * work);
+                if self.work > self.allowed {
+                    self.allowed = f64::INFINITY;
+                    if self.interior(tolerance, control)? {
+                        sigma = self.rows.largest_cap();
+                        accuracy = (0.1 * tolerance).clamp(1e-13, FINE);
+                    }
+                }
+                continue;
+            };
             let gap = self.best.relative_gap();
             control.report(Progress { stage: "l1", step: round, objective: self.best.primal * self.unit, gap });
             if gap <= tolerance {
@@ -250,8 +279,9 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// Newton steps until the smoothed problem is solved to an accuracy relative to the objective; then the
-    /// certificate. Returns the rows there, and whether the working set was still lacking columns.
-    fn descend(&mut self, sigma: f64, accuracy: f64, limit: usize, control: &Control) -> Result<(Local, bool)> {
+    /// certificate. Returns the rows there, and whether the working set was still lacking columns; `None` if that takes more work
+    /// than allowed.
+    fn descend(&mut self, sigma: f64, accuracy: f64, limit: usize, control: &Control) -> Result<Option<(Local, bool)>> {
         let mut steps = 0;
         let mut blind: Option<Before> = None;
         loop {
@@ -272,6 +302,9 @@ impl<'a, R: Rows> Engine<'a, R> {
                 stop = true;
             }
             if !stop && inexactness > accuracy * primal {
+                if self.work > self.allowed {
+                    return Ok(None);
+                }
                 steps += 1;
                 self.iterations += 1;
                 let (weights, decision) = (self.weights.clone(), self.decision.clone());
@@ -286,7 +319,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             }
             let violators = self.certify(&local, primal, accuracy);
             if violators.is_empty() || stop {
-                return Ok((local, !violators.is_empty()));
+                return Ok(Some((local, !violators.is_empty())));
             }
             self.enter(&violators);
         }
@@ -318,7 +351,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// One proximal Newton step with a line search.
     fn newton(&mut self, local: &Local, pulled: &[f64], sigma: f64) -> Move {
         let (m, p) = (self.functions(), self.columns.len());
-        self.gram.set(&self.columns, local.blocks.clone());
+        self.work += self.gram.set(&self.columns, local.blocks.clone());
         let (stiffness, curvature) = self.stiffness(local);
         let by_function = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at % p * m + at / p]).collect() };
         let members = self.columns.members();
@@ -337,8 +370,10 @@ impl<'a, R: Rows> Engine<'a, R> {
                 rates: &rates,
                 point: start.clone(),
                 slope: slope.clone(),
+                work: 0.0,
             };
             model.minimize();
+            self.work += model.work;
             let point = model.point;
             let step: Vec<f64> = (0..m * p).map(|at| point[at % m * p + at / m] - self.weights[at]).collect();
             let mut along = vec![0.0; self.decision.len()];
@@ -410,7 +445,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// Takes columns out of the working set whose coefficients are 0.
-    fn drop_zeros(&mut self) {
+    pub(super) fn drop_zeros(&mut self) {
         let m = self.functions();
         let keep: Vec<bool> = (0..self.columns.len())
             .map(|slot| {
@@ -419,13 +454,19 @@ impl<'a, R: Rows> Engine<'a, R> {
                 used || column == self.columns.cols() || self.is_free(column)
             })
             .collect();
+        self.keep(&keep);
+    }
+
+    /// Keeps the columns of the working set that are flagged.
+    pub(super) fn keep(&mut self, keep: &[bool]) {
+        let m = self.functions();
         if keep.iter().all(|keep| *keep) {
             return;
         }
         let mut flags = keep.iter().flat_map(|keep| std::iter::repeat_n(*keep, m));
         self.weights.retain(|_| flags.next().unwrap_or(true));
-        self.columns.retain(&keep);
-        self.gram.retain(&keep);
+        self.columns.retain(keep);
+        self.gram.retain(keep);
     }
 
     /// Goes to the best point seen; multipliers stay those of the last step, near the optimum's. The objective is computed
@@ -457,7 +498,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// The convex objective at the current point.
-    fn primal(&self) -> f64 {
+    pub(super) fn primal(&self) -> f64 {
         let sigma = self.rows.largest_cap().max(f64::MIN_POSITIVE);
         self.rows.look(&self.decision, &self.multipliers, sigma).loss + self.penalty()
     }
@@ -487,7 +528,7 @@ impl<'a, R: Rows> Engine<'a, R> {
 }
 
 /// Takes the rounding off a sum over functions that is 0.
-fn balance(entries: &mut [f64]) {
+pub(super) fn balance(entries: &mut [f64]) {
     let sum: f64 = entries.iter().sum();
     if entries.len() > 1
         && let Some(largest) = entries.iter_mut().max_by(|a, b| a.abs().total_cmp(&b.abs()))

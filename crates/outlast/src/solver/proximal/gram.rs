@@ -53,8 +53,9 @@ impl Gram {
         gram
     }
 
-    /// Moves to the blocks given. Columns may have been added to the end of the working set since the last call.
-    pub(super) fn set(&mut self, columns: &Columns, blocks: Blocks) {
+    /// Moves to the blocks given. Columns may have been added to the end of the working set since the last call. Returns how many
+    /// multiplications that took.
+    pub(super) fn set(&mut self, columns: &Columns, blocks: Blocks) -> f64 {
         let order = columns.len();
         if self.pairs.len() != blocks.pairs.len() || self.order > order {
             *self = Gram { order, pairs: vec![vec![0.0; order * order]; blocks.pairs.len()], ..Gram::default() };
@@ -74,10 +75,12 @@ impl Gram {
         }
         let addends = if patch { &changes } else { &blocks.pairs };
         let slots: Vec<usize> = (0..order).collect();
+        let work = count(addends) as f64 * (order * order) as f64;
         for (addend, sums) in addends.iter().zip(&mut self.pairs) {
             add(columns, &slots, addend, sums);
         }
         self.held = blocks;
+        work
     }
 
     /// Keeps the slots that are flagged.

@@ -8,7 +8,7 @@
 //! q't - c l*(-r / c) over q >= 0, r = sum q; V_y = r, V_j = -q_j. Smoothed, q_j = [q0_j + sigma (t_j + u)]_+ where u, the margin,
 //! solves sum_j q_j = -c l'(u). The curvature in t is sigma (I - kappa 11') on S, kappa = sigma / (sigma |S| + c l''(u)).
 
-use super::rows::{Blocks, Local, Rows};
+use super::rows::{Blocks, Local, Piece, Rows, Term};
 use crate::problem::BaseLoss;
 
 /// How far q may be below 0, relative to c: rounding.
@@ -277,5 +277,15 @@ impl Rows for Many<'_> {
             -cap * self.base.conjugate(if closed { share.min(1.0) } else { share })
         };
         self.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0).map(of).sum()
+    }
+
+    fn terms(&self) -> Option<Vec<Term>> {
+        let pieces = |own: usize| {
+            let rivals = (0..self.classes).filter(|&class| class != own);
+            rivals.map(|rival| Piece { plus: Some(own), minus: Some(rival) }).collect()
+        };
+        let counted = self.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0);
+        let term = |(row, &cap): (usize, &f64)| Term { row, cap, pieces: pieces(self.codes[row] as usize) };
+        (!self.base.is_smooth()).then(|| counted.map(term).collect())
     }
 }

@@ -25,6 +25,7 @@ mod certificate;
 mod columns;
 mod engine;
 mod gram;
+mod interior;
 mod many;
 mod model;
 mod rows;

@@ -35,6 +35,8 @@ pub(super) struct Model<'a> {
     pub(super) point: Vec<f64>,
     /// Gradient of the quadratic part at the point.
     pub(super) slope: Vec<f64>,
+    /// Multiplications spent.
+    pub(super) work: f64,
 }
 
 /// An entry that is free on a face, and the entry of its column that moves against it.
@@ -67,6 +69,7 @@ impl Model<'_> {
 
     fn shift_entry(&mut self, function: usize, slot: usize, by: f64) {
         self.point[function * self.slots + slot] += by;
+        self.work += self.point.len() as f64;
         let mut slope = std::mem::take(&mut self.slope);
         self.add_image(function, slot, by, &mut slope);
         self.slope = slope;
@@ -216,6 +219,7 @@ impl Model<'_> {
         if free.is_empty() {
             return 0.0;
         }
+        self.work += (free.len() as f64).powi(3) / 3.0 + (free.len() * self.point.len() * self.functions) as f64;
         let Ok(factor) = self.reduced_matrix(&free).llt(Side::Lower) else { return 0.0 };
         let right = Mat::from_fn(free.len(), 1, |k, _| {
             let entry = &free[k];

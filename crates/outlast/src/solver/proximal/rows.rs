@@ -56,6 +56,43 @@ pub(super) struct Local {
     pub(super) scale: f64,
 }
 
+/// c max(0, max over pieces of 1 - e'f): a term of a piecewise linear loss.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    pub(super) row: usize,
+    pub(super) cap: f64,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// e: the unit vector of one function less that of another, either of which may be missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) plus: Option<usize>,
+    pub(super) minus: Option<usize>,
+}
+
+impl Piece {
+    /// The functions of e and their signs.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (usize, f64)> + use<> {
+        let plus = self.plus.map(|function| (function, 1.0));
+        plus.into_iter().chain(self.minus.map(|function| (function, -1.0)))
+    }
+
+    /// q of the piece from V of a row that a single term decides; `v` is function-major with `rows` entries each.
+    pub(super) fn dual_of(&self, v: &[f64], rows: usize, row: usize) -> f64 {
+        match (self.plus, self.minus) {
+            (_, Some(function)) => -v[function * rows + row],
+            (Some(function), None) => v[function * rows + row],
+            (None, None) => 0.0,
+        }
+    }
+
+    /// e'f at a row; `values` is function-major with `rows` entries each.
+    pub(super) fn of(&self, values: &[f64], rows: usize, row: usize) -> f64 {
+        self.parts().map(|(function, sign)| sign * values[function * rows + row]).sum()
+    }
+}
+
 pub(super) trait Rows: Sync {
     /// 1, or the number of classes.
     fn functions(&self) -> usize;
@@ -83,6 +120,9 @@ pub(super) trait Rows: Sync {
 
     /// The dual value of a feasible V.
     fn dual(&self, v: &[f64]) -> f64;
+
+    /// The terms whose sum the loss is, those that count, if it is piecewise linear.
+    fn terms(&self) -> Option<Vec<Term>>;
 
     /// Intercepts that minimise the loss when all coefficients are 0, where they are known exactly.
     fn best_constant(&self) -> Option<Vec<f64>> {

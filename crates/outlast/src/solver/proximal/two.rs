@@ -3,7 +3,7 @@
 //! Hinge: V = y alpha with alpha in [0, c], dual value alpha, z = 1 - y f; smoothed, alpha = clip(alpha0 + sigma z, 0, c), with
 //! curvature sigma where it is not clipped. Smooth losses: V = -c y l'(y f), dual value -c l*(-y V / c).
 
-use super::rows::{Blocks, Local, Rows};
+use super::rows::{Blocks, Local, Piece, Rows, Term};
 use crate::problem::BaseLoss;
 
 pub(super) struct Two<'a> {
@@ -119,6 +119,15 @@ impl Rows for Two<'_> {
     fn dual(&self, v: &[f64]) -> f64 {
         let rows = self.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0);
         rows.map(|(row, &cap)| -cap * self.base.conjugate(self.signs[row] * v[row] / cap)).sum()
+    }
+
+    fn terms(&self) -> Option<Vec<Term>> {
+        let piece = |row: usize| match self.signs[row] > 0.0 {
+            true => Piece { plus: Some(0), minus: None },
+            false => Piece { plus: None, minus: Some(0) },
+        };
+        let counted = self.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0);
+        (!self.is_smooth()).then(|| counted.map(|(row, &cap)| Term { row, cap, pieces: vec![piece(row)] }).collect())
     }
 
     fn best_constant(&self) -> Option<Vec<f64>> {
