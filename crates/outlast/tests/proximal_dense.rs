@@ -71,7 +71,7 @@ fn rows_with_the_same_x_share_an_equation() {
 #[test]
 fn truncated_paths_pass_it_too() {
     for k in [2, 3] {
-        let mut data = dense_face(110, 60, k);
+        let mut data = dense_face(80, 120, k);
         data.caps.fill(0.3);
         let plain = through_the_interior(&data, &data.dense(), Loss::hinge(), true);
         let loss = Loss::hinge().truncated_at(-0.2).unwrap();

@@ -12,6 +12,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `engine` | multipliers, Newton steps, working set |
+//! | `interior` | another way next to the solution, where it is dense |
 //! | `model` | the quadratic model with the penalty |
 //! | `gram` | its second derivatives, kept between steps |
 //! | `certificate` | feasible dual points and the gap |

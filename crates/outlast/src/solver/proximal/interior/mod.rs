@@ -44,6 +44,8 @@ const COLUMNS: usize = 2;
 const NEAR: (f64, f64) = (0.8, 0.6);
 /// Relative gap below which columns leave.
 const SETTLED: f64 = 0.5;
+/// Relative gap from which the engine does better to start.
+const ARRIVED: f64 = 1e-3;
 /// Accuracies, relative to the objective, at which a coefficient next to 0 can be told from others: coarsest and finest.
 const GOALS: (f64, f64) = (1e-8, 1e-9);
 /// Gap below which a step that leaves the objective higher by more than the gap shows rounding.
@@ -101,7 +103,8 @@ impl<R: Rows> Engine<'_, R> {
         let unknowns = count * size;
         let columns = (self.columns.cols() as f64).min(COLUMNS as f64 * unknowns);
         let work = 0.5 * size * (size + 1.0) * count * count * columns + unknowns.powi(3) / 3.0;
-        (unknowns <= MOST_UNKNOWNS as f64).then_some(work)
+        // with fewer columns than rows the engine's own equations are the smaller ones
+        (unknowns <= MOST_UNKNOWNS as f64 && self.columns.cols() >= groups.len()).then_some(work)
     }
 
     /// Goes next to the solution from nowhere. Returns whether it got there; if not, nothing has changed.
@@ -112,7 +115,7 @@ impl<R: Rows> Engine<'_, R> {
         let mut inside = self.enter_interior(terms, &groups);
         let gap = self.follow_center(&mut inside, &groups, (0.01 * tolerance).clamp(GOALS.1, GOALS.0), control);
         self.groups = Some(groups);
-        let found = gap? < SETTLED;
+        let found = gap? < ARRIVED;
         if found {
             self.leave_interior(&inside);
         } else {
