@@ -191,6 +191,25 @@ fn degenerate_data_have_right_answers() {
         let found = relaxed(&problem(&zeros, &[1.0, -1.0, 1.0], &[1.0; 3], &kernel, false), Rule::Reh);
         assert!((found.value - 3.0).abs() < 1e-12 && (found.lower - 3.0).abs() < 1e-9);
     }
+    // more columns than rows, at any scale: K through its factor
+    let wide = Data::noisy(6, 20, 0.2, 2);
+    let x = wide.dense();
+    let plain = relaxed(&problem(&x, &wide.signs, &[0.01; 6], &LINEAR, false), Rule::Reh);
+    assert!(plain.rank <= 6);
+    let far: Vec<f64> = wide.values.iter().map(|value| value * 1e170).collect();
+    let far = Dense::new(6, 20, far).unwrap();
+    let cap = 0.01 / 1e170 / 1e170;
+    let found =
+        relax(&problem(&far, &wide.signs, &[cap; 6], &LINEAR, false), Rule::Reh, &options(), Control::default());
+    assert!(found.is_ok_and(|found| found.value.is_finite() && found.lower >= 0.0));
+    // an intercept with one class, or nobody
+    for signs in [[1.0; 4], [-1.0; 4]] {
+        for caps in [[1.0; 4], [0.0; 4]] {
+            let x = Dense::from_rows(&[[1.0, 2.0], [0.5, 1.0], [-1.0, 0.3], [0.0, 0.0]]);
+            let found = relaxed(&problem(&x, &signs, &caps, &LINEAR, true), Rule::Reh);
+            assert!(found.value < 1e-6 && found.lower == 0.0 && found.intercept.is_finite(), "{found:?}");
+        }
+    }
     // one class, all rows equal, huge and tiny C
     let equal = Dense::new(4, 1, vec![2.0; 4]).unwrap();
     for c in [1e-10, 1.0, 1e10] {

@@ -11,7 +11,7 @@
 //! is a lower bound for the whole interval, whatever mu: one more column y_i sqrt(r/mu) of the features. The relaxation's value is the
 //! least over b, and its bound the least over intervals that cover all b worth looking at: for a given w the loss is piecewise linear in b
 //! with convex kinks only at margins of 1, so some best b is y_i - f(x_i), and |b| <= 1 + |w| max |f_i| with
-//! r/2 |w|^2 at most any value known. Intervals are halved where their bound is lowest until it meets the best value.
+//! r/2 |w|^2 at most the objective at w = 0 and b = 1 or -1: twice the lighter class. Intervals are halved where their bound is lowest until it meets the best value.
 
 use super::lifted::{self, Goal, Level, Lifted};
 use super::smoothed::Rows;
@@ -91,7 +91,7 @@ pub(super) fn bound(
         let columns = lifted.w.chunks_exact(m);
         let spread = reach * columns.map(|column| column[m - 1] * column[m - 1]).sum::<f64>().sqrt();
         let intercept = interval.centre + (reach * lifted.w[m - 1]).clamp(-interval.half, interval.half);
-        let lower = lifted.lower - price;
+        let lower = (lifted.lower - price).max(0.0);
         start = (lifted.w.clone(), lifted.columns);
         let ended = lifted.status == Status::TimeLimit || lifted.status == Status::IterationLimit;
         let used = multiplier;
@@ -112,6 +112,14 @@ pub(super) fn bound(
         }
     }
     best.ok_or_else(|| crate::error::Error::Numerical { problem: "no bound for an interval of the intercept".into() })
+}
+
+/// No more than this is the objective at w = 0, b = 1 or -1, truncated or not.
+fn at_nothing(space: &Space) -> f64 {
+    let weight = |class: f64| -> f64 {
+        space.signs.iter().zip(&space.caps).filter(|(sign, _)| **sign == class).map(|(_, cap)| cap).sum()
+    };
+    2.0 * weight(1.0).min(weight(-1.0))
 }
 
 /// The relaxation at a given b.
@@ -169,14 +177,14 @@ pub(super) fn solve(
             break;
         }
     }
-    let mut open = vec![(f64::NEG_INFINITY, Interval::whole(space, best.value), warm(&best))];
+    let mut open = vec![(0.0f64, Interval::whole(space, at_nothing(space)), warm(&best))];
     let mut closed = f64::INFINITY;
     let mut status = Status::Converged;
     let mut count = 0;
     while let Some(at_least) = (0..open.len()).min_by(|&a, &b| open[a].0.total_cmp(&open[b].0)) {
         let (known, interval, start) = open.swap_remove(at_least);
         let cutoff = best.value - goal.tolerance * best.value.abs();
-        if known >= cutoff {
+        if known >= cutoff || best.value <= f64::MIN_POSITIVE {
             closed = closed.min(known);
             continue;
         }

@@ -156,7 +156,8 @@ pub(super) fn solve(
         control,
     };
     let mut best: Option<Lifted> = None;
-    let mut lower = f64::NEG_INFINITY;
+    // no relaxation is below 0
+    let mut lower = 0.0f64;
     let mut status = Status::Inaccurate;
     for e in SMOOTHINGS {
         if e > goal.coarsest {

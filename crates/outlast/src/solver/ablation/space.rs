@@ -16,7 +16,7 @@ use crate::data::Design;
 use crate::error::{Error, Result};
 use crate::linalg::dot;
 use crate::problem::ablation::Features;
-use crate::problem::{KernelFunction, TwoClass};
+use crate::problem::{KernelFunction, Norm, TwoClass};
 use rayon::prelude::*;
 
 /// The ridge is kept within these bounds.
@@ -179,8 +179,9 @@ impl Space {
         let kernel = Columns::new(problem, &self.origin);
         let diagonal = kernel.diagonal()?;
         let largest = diagonal.iter().fold(0.0f64, |a, &b| a.max(b));
-        self.unit = power_of_two(largest.sqrt());
-        let shrink = 1.0 / self.unit;
+        let own = power_of_two(largest.sqrt());
+        let shrink = 1.0 / own;
+        self.unit = own * kernel.unit;
         let mut rest: Vec<f64> = diagonal.iter().map(|value| value * shrink * shrink).collect();
         let trace: f64 = rest.iter().sum();
         let largest = rest.iter().fold(0.0f64, |a, &b| a.max(b));
@@ -247,6 +248,10 @@ impl Space {
             let share = self.caps[row] * self.signs[row] / total;
             mean.iter_mut().zip(&self.features[row * m..]).for_each(|(mean, f)| *mean += share * f);
         }
+        // |fl(f - mean) - (f - mean)| <= off, which moves the kernel by at most n (2 |f - mean| off + off^2)
+        let longest =
+            |rows: &[f64], m: usize| rows.chunks_exact(m.max(1)).map(|row| dot(row, row)).fold(0.0, f64::max).sqrt();
+        let off = f64::EPSILON * (longest(&self.features, m) + dot(&mean, &mean).sqrt());
         let mut features = vec![0.0; n * (m + 1)];
         for (row, out) in features.chunks_exact_mut(m + 1).enumerate() {
             for k in 0..m {
@@ -254,6 +259,7 @@ impl Space {
             }
             out[m] = self.signs[row];
         }
+        self.error += n as f64 * off * (2.0 * longest(&features, m + 1) + off);
         self.features = features;
         self.columns = m + 1;
     }
@@ -287,6 +293,9 @@ fn check(problem: &TwoClass) -> Result<()> {
     if problem.loss.base().name() != "hinge" || problem.loss.truncation() != Some(0.0) {
         return Err(Error::parameter("loss", problem.loss.base().name(), "the hinge truncated at 0"));
     }
+    if !matches!(problem.norm, Norm::Squared) {
+        return Err(Error::parameter("penalty", "l1", "l2 with the relaxations of the truncated hinge"));
+    }
     Ok(())
 }
 
@@ -308,11 +317,19 @@ fn not_semidefinite(problem: &TwoClass, row: usize, other: usize) -> Error {
 struct Columns<'a> {
     problem: &'a TwoClass<'a>,
     rows: Vec<u32>,
+    /// What the rows of a linear kernel are divided by, so that no product leaves the range.
+    unit: f64,
 }
 
 impl<'a> Columns<'a> {
     fn new(problem: &'a TwoClass<'a>, origin: &[usize]) -> Self {
-        Columns { problem, rows: origin.iter().map(|&row| row as u32).collect() }
+        let mut largest = 0.0f64;
+        if matches!(problem.kernel, KernelFunction::Linear) {
+            for &row in origin {
+                problem.x.for_each(row, &mut |_, value| largest = largest.max(value.abs()));
+            }
+        }
+        Columns { problem, rows: origin.iter().map(|&row| row as u32).collect(), unit: power_of_two(largest) }
     }
 
     fn is_surely_semidefinite(&self) -> bool {
@@ -331,6 +348,7 @@ impl<'a> Columns<'a> {
             x.copy_row(row, own);
             match self.problem.kernel {
                 KernelFunction::Precomputed => own[row],
+                KernelFunction::Linear => own.iter().map(|value| (value / self.unit).powi(2)).sum(),
                 kernel => kernel.evaluate(own, own),
             }
         };
@@ -348,6 +366,13 @@ impl<'a> Columns<'a> {
     /// Column `pivot` times shrink^2.
     fn column(&self, pivot: usize, shrink: f64) -> Result<Vec<f64>> {
         let (x, kernel) = (self.problem.x, self.problem.kernel);
+        if let KernelFunction::Linear = kernel {
+            let mut own = vec![0.0; x.cols()];
+            x.copy_row(self.rows[pivot] as usize, &mut own);
+            own.iter_mut().for_each(|value| *value = *value / self.unit * shrink);
+            let value = |&row: &u32| x.dot(row as usize, &own) / self.unit * shrink;
+            return Ok(self.rows.par_iter().with_min_len(64).map(value).collect());
+        }
         let mut column = vec![0.0; self.rows.len()];
         let own = [self.rows[pivot]];
         kernel.for_each_row(x, x, &self.rows, &own, &mut column, |out, values| *out = values[0] * shrink * shrink);
