@@ -13,6 +13,7 @@
 //! | `level` | a convex problem over some terms, scores, and Gram matrices for pairs of classes |
 //! | `dual` | multipliers of which few are mixed |
 //! | `smooth` | Newton's method on the smoothed loss |
+//! | `descent` | the same over many rows, most of them affine; multipliers that certify moderate tolerances |
 //! | `band` | the exact solution from the rows near a tie, verified on all rows; growing samples for a first guess |
 //! | `interior` | primal-dual interior point: few rows, or last resort |
 //! | `truncated` | descent on the truncated loss and the majorise-minimise steps |
@@ -182,6 +183,8 @@ struct Work<'a> {
 struct Solved {
     kept: Vec<bool>,
     bound: Option<Majorant>,
+    /// Whether moving on to the answer's own set gains less than the tolerance can tell.
+    still: bool,
 }
 
 impl Work<'_> {
@@ -276,7 +279,7 @@ impl Work<'_> {
         // some to spare for what cleaning the multipliers costs; the last digit is nearly free
         let pair = self.convex(self.level, start, 0.1 * tolerance)?;
         let found = certify(self.level, &pair, tolerance, false);
-        let solved = Solved { kept: vec![true; self.level.rows()], bound: None };
+        let solved = Solved { kept: vec![true; self.level.rows()], bound: None, still: false };
         Ok(self.solution(found, solved, Vec::new(), pair.iterations, Status::Converged))
     }
 
@@ -297,8 +300,8 @@ impl Work<'_> {
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, bases };
         let end = truncated::solve(self.level, &plain, plan, self.context)?;
         let iterations = plain.iterations + end.pair.iterations;
-        let mut pair = end.pair;
-        let mut solved = Solved { kept: end.kept, bound: end.bound };
+        let mut pair = end.pair.clone();
+        let mut solved = Solved { kept: end.kept, bound: end.bound, still: false };
         let mut found = self.certify_kept(&pair, &solved);
         for _ in 0..RECHECKS {
             // the certificate may prefer a slightly different w, and with it another set
@@ -309,6 +312,14 @@ impl Work<'_> {
             pair.theta.clone_from(&found.theta);
             solved.kept = own;
             found = self.certify_kept(&pair, &solved);
+        }
+        if let Some(kept) = end.solved.filter(|_| found.relative_gap() > tolerance) {
+            // the answer's own set is another one, by little
+            let last = Solved { kept, bound: None, still: true };
+            let certified = self.certify_kept(&end.pair, &last);
+            if certified.relative_gap() <= tolerance {
+                (found, solved) = (certified, last);
+            }
         }
         Ok(self.solution(found, solved, end.trace, iterations, end.status))
     }
@@ -371,7 +382,7 @@ impl Work<'_> {
     ) -> Solution {
         let (problem, level) = (self.problem, self.level);
         let (k, d) = (problem.classes, problem.x.cols());
-        let mut gap = found.relative_gap();
+        let (mut gap, still) = (found.relative_gap(), solved.still);
         let bound = solved.bound.unwrap_or_else(|| Majorant { kept: self.flags(&solved.kept), base: Vec::new() });
         let mut expansion = self.expansion(&found, &bound);
         let mut weights = Vec::with_capacity(k * d);
@@ -400,7 +411,7 @@ impl Work<'_> {
         let status = match status {
             Status::TimeLimit | Status::IterationLimit => status,
             _ if self.context.control.out_of_time() && gap > self.options.tolerance => Status::TimeLimit,
-            _ if own && gap <= self.options.tolerance => Status::Converged,
+            _ if (own || still) && gap <= self.options.tolerance => Status::Converged,
             _ => Status::Inaccurate,
         };
         self.context.control.report(Progress { stage: "certified", step: iterations, objective, gap });

@@ -57,6 +57,8 @@ pub(super) struct End {
     /// Solution of the convex problem of the terms kept.
     pub pair: Pair,
     pub kept: Vec<bool>,
+    /// The terms that the last convex problem kept, if moving on from it gains less than the tolerance can tell.
+    pub solved: Option<Vec<bool>>,
     /// The bound, in the cost form.
     pub bound: Option<Majorant>,
     pub trace: Vec<f64>,
@@ -177,9 +179,13 @@ fn steps(mut method: Trimmed, plain: &Pair, plan: Plan, control: &Control) -> Re
     let begin = Step { gap: plain.relative_gap(), iterations: 0, status: Status::Converged };
     let Report { trace, iterations, status, .. } = majorize::run(&mut method, begin, &limits, "truncated", control)?;
     let status = settle(&mut method, status, control)?;
+    let flags = |kept: &[f64]| kept.iter().map(|cap| *cap > 0.0).collect::<Vec<bool>>();
+    let last = trace.len().checked_sub(2).map_or(f64::INFINITY, |before| trace[before] - trace[before + 1]);
+    let still = method.solved && status == Status::Converged && last <= plan.tolerance * method.value().abs();
+    let solved = (still && plan.bases.is_none()).then(|| flags(&method.kept));
     method.majorize();
     let pair = Pair { theta: method.theta, dual: method.dual, objective: f64::NAN, gap: f64::NAN, iterations };
-    Ok(End { pair, kept: method.kept.iter().map(|cap| *cap > 0.0).collect(), bound: method.bound, trace, status })
+    Ok(End { pair, kept: flags(&method.kept), solved, bound: method.bound, trace, status })
 }
 
 /// The loop also ends when a step no longer lowers P by more than rounding, with multipliers of an earlier majoriser. Solves with the
