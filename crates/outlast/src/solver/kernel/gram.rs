@@ -51,6 +51,10 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
+    pub(crate) fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
     /// Rows with padding: what a row of a block is long.
     pub(crate) fn padded(&self) -> usize {
         self.padded
@@ -163,6 +167,20 @@ impl<'a> Gram<'a> {
         for (i, &row) in rows.iter().enumerate() {
             out[i * stride + i] = self.diagonal[row as usize];
         }
+    }
+
+    /// Whether the block's rows may be computed one by one, when first needed: from tiles, and without far rows.
+    pub(crate) fn has_single_rows(&self, packed: &Packed) -> bool {
+        matches!(self.source, Source::Tiles { .. }) && !self.keeps_rows() && packed.far.is_empty()
+    }
+
+    /// out = K(row_i, all rows packed), where the rows may be computed one by one.
+    pub(crate) fn single_row(&self, packed: &Packed, i: usize, out: &mut [f32]) {
+        let row = packed.rows[i];
+        if let (Source::Tiles { prepared, .. }, Some(panels)) = (&self.source, &packed.panels) {
+            tiles::store_row(self.isa, panels, prepared, row, out);
+        }
+        out[i] = self.diagonal[row as usize];
     }
 
     /// K of the far row at position i with all far rows of the set.

@@ -198,6 +198,10 @@ unsafe fn dense<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
 ) {
     unsafe {
         for group in groups {
+            if block.rows == 1 {
+                let z = values.add(group * GROUP * block.cols);
+                return single::<L, G, SINK, MAP>(degree, slice, block, z, out, to, stride);
+            }
             let mut t = [slice.offsets; GROUP];
             for member in 0..GROUP {
                 t[member] = slice.starting_at(*block.offsets.get_unchecked(group * GROUP + member));
@@ -227,6 +231,38 @@ unsafe fn dense<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
                 for g in 0..G {
                     L::add_to_f64(out.add(g * LANES), sums[g]);
                 }
+            }
+        }
+    }
+}
+
+/// A block of one row.
+#[inline(always)]
+unsafe fn single<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
+    degree: u32,
+    slice: &Slice<L, G>,
+    block: &Block,
+    mut z: *const f32,
+    out: *mut f64,
+    to: *mut f32,
+    stride: usize,
+) {
+    unsafe {
+        let mut t = slice.starting_at(*block.offsets.get_unchecked(0));
+        let mut x = slice.values;
+        for _ in 0..block.cols {
+            let factor = L::splat(*z);
+            for g in 0..G {
+                t[g] = L::fma(L::load(x.add(g * LANES)), factor, t[g]);
+            }
+            x = x.add(PANEL);
+            z = z.add(GROUP);
+        }
+        let mut sums = [L::splat(0.0); G];
+        emit::<L, G, SINK, MAP>(degree, &t, block, 0, 0, &mut sums, to, stride);
+        if SINK == SUM {
+            for g in 0..G {
+                L::add_to_f64(out.add(g * LANES), sums[g]);
             }
         }
     }

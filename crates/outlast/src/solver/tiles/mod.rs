@@ -125,6 +125,16 @@ pub(crate) fn store(isa: Isa, panels: &Panels, short: &Prepared, rows: &[u32], o
     });
 }
 
+/// out[q] = k(row, panel row q) / unit, on this thread.
+pub(crate) fn store_row(isa: Isa, panels: &Panels, short: &Prepared, row: u32, out: &mut [f32]) {
+    assert!(out.len() >= panels.padded());
+    let block = Block::new(short, &[row], &[]);
+    for (panel, out) in (0..panels.count()).zip(out.chunks_exact_mut(PANEL)) {
+        // SAFETY: the chunk has room for the one row of a panel.
+        unsafe { kernels::store(isa, short.map, panels.panel(panel), &block, out.as_mut_ptr(), PANEL) };
+    }
+}
+
 /// A pointer several tasks write disjoint parts through.
 #[derive(Clone, Copy)]
 struct Shared(*mut f32);
@@ -190,6 +200,11 @@ mod tests {
                     for isa in Isa::available() {
                         let mut stored = vec![0.0; short.len() * panels.padded()];
                         store(isa, &panels, &prepared, &short, &mut stored);
+                        let mut alone = vec![0.0; panels.padded()];
+                        for (row, together) in short.iter().zip(stored.chunks_exact(panels.padded())) {
+                            store_row(isa, &panels, &prepared, *row, &mut alone);
+                            assert_eq!(alone, together, "{isa:?} {kernel:?}");
+                        }
                         let mut sums = vec![0.0; panels.padded()];
                         multiply(isa, &panels, &prepared, &short, &coefficients, &mut sums);
                         // a second function with half of the coefficients, negated

@@ -4,7 +4,8 @@
 //! loop   g(a, b) = largest gain of a move from a to b;   lambda = largest mean of g over cycles;   stop if lambda <= eps
 //!        the pairs (a, b) with (g(a, b) + g(b, a)) / 2 near lambda, worst first, each solved to a third, those without a
 //!        common class in parallel
-//!        if no pair comes near lambda: an exact line search along the best cycle, one row per arc
+//!        if no pair comes near lambda: exact line searches along the best cycle, one row per arc, until a third is left of
+//!        its gain; then along the best of the cycles without a common class
 //! ```
 //!
 //! Where lambda falls too slowly, steps on the face of free entries ([`face`]) come in between.
@@ -34,7 +35,10 @@ const NEAR: f64 = 0.3;
 /// A cycle of three and more classes is taken when its mean exceeds that of every pair by this factor.
 const CLEARLY: f64 = 1.3;
 
-/// A pair is solved to this share of its violation.
+/// Most line searches along a cycle.
+const ROUNDS: usize = 30;
+
+/// A pair, or a cycle, is solved to this share of its violation.
 const SHARE: f64 = 0.3;
 
 pub(super) struct Arena<'s, M: Matrix> {
@@ -79,11 +83,11 @@ impl<M: Matrix> Arena<'_, M> {
             let best = pairs.first().map_or(0.0, |pair| pair.0);
             let cyclic = cycle.len() > 2;
             let mut progress = match cyclic && mean > CLEARLY * best {
-                true => self.go_round(&gains, &cycle, &mut changed),
+                true => self.go_round(&gains, &cycle, mean, &mut changed),
                 false => self.sweep(pairs, eps, &mut changed, control),
             };
             if !progress && cyclic {
-                progress = self.go_round(&gains, &cycle, &mut changed);
+                progress = self.go_round(&gains, &cycle, mean, &mut changed);
             }
             // where not even a cycle helps, a last try is a step on the face
             stuck = !progress;
@@ -150,20 +154,82 @@ impl<M: Matrix> Arena<'_, M> {
         moved
     }
 
-    /// Moves mass round a cycle of classes, in the row of the largest gain for each arc, as far as that helps. Returns whether
-    /// anything moved.
-    fn go_round(&mut self, gains: &Gains, cycle: &[usize], changed: &mut [bool]) -> bool {
+    /// Takes the best cycle, then the best ones that have no class in common with those before, as long as they come near.
+    /// Returns whether anything moved.
+    fn go_round(&mut self, gains: &Gains, cycle: &[usize], mean: f64, changed: &mut [bool]) -> bool {
         let k = gains.classes;
-        let arcs: Vec<(usize, usize, usize)> = (0..cycle.len())
+        let members = self.sheet.members();
+        let mut moved = self.follow(gains, cycle, &members, changed);
+        let mut rest = gains.clone();
+        let mut last = cycle.to_vec();
+        for _ in 0..k / 2 {
+            for &class in &last {
+                for other in 0..k {
+                    rest.value[class * k + other] = f64::NEG_INFINITY;
+                    rest.value[other * k + class] = f64::NEG_INFINITY;
+                }
+            }
+            let (next, cycle) = best_cycle(&rest);
+            if !(next > NEAR * mean) || cycle.len() < 2 {
+                break;
+            }
+            moved |= self.follow(&rest, &cycle, &members, changed);
+            last = cycle;
+        }
+        moved
+    }
+
+    /// Moves mass round a cycle of classes until little of its gain is left. Returns whether anything moved.
+    fn follow(&mut self, gains: &Gains, cycle: &[usize], members: &[Vec<u32>], changed: &mut [bool]) -> bool {
+        let k = gains.classes;
+        let mut arcs: Vec<(usize, usize, usize)> = (0..cycle.len())
             .map(|at| (cycle[at], cycle[(at + 1) % cycle.len()]))
             .map(|(from, to)| (gains.row[from * k + to] as usize, from, to))
             .collect();
-        let gain: f64 = arcs.iter().map(|&(_, from, to)| gains.get(from, to)).sum();
+        let sheet = &*self.sheet;
+        let gain_of =
+            |sheet: &Sheet, &(row, from, to): &(usize, usize, usize)| sheet.raise(row, to) - sheet.lower(row, from);
+        let first: f64 = arcs.iter().map(|arc| gain_of(sheet, arc)).sum();
+        let mut moved = false;
+        for _ in 0..ROUNDS {
+            if !self.step_round(&arcs) {
+                break;
+            }
+            moved = true;
+            // the rows that gain most now; a class may have run dry, or got mass in rows that are not listed
+            for arc in &mut arcs {
+                let (_, from, to) = *arc;
+                let open = members[from].iter().filter(|&&row| self.sheet.q[row as usize * k + from] > 0.0);
+                let best = open
+                    .map(|&row| (gain_of(self.sheet, &(row as usize, from, to)), row as usize))
+                    .max_by(|x, y| x.0.total_cmp(&y.0));
+                let Some((_, row)) = best else { break };
+                arc.0 = row;
+            }
+            let gain: f64 = arcs.iter().map(|arc| gain_of(self.sheet, arc)).sum();
+            if !(gain > SHARE * first) {
+                break;
+            }
+        }
+        if moved {
+            cycle.iter().for_each(|&class| changed[class] = true);
+        }
+        moved
+    }
+
+    /// Moves mass along one row per arc, as far as that helps. Returns whether anything moved.
+    fn step_round(&mut self, arcs: &[(usize, usize, usize)]) -> bool {
+        let gain: f64 =
+            arcs.iter().map(|&(row, from, to)| self.sheet.raise(row, to) - self.sheet.lower(row, from)).sum();
+        let open = |row: usize, from: usize| self.sheet.q[row * self.sheet.classes + from] > 0.0;
+        if !arcs.iter().all(|&(row, from, _)| open(row, from)) {
+            return false;
+        }
         let room = arcs.iter().map(|&(row, from, to)| self.sheet.room(row, from, to)).fold(f64::INFINITY, f64::min);
         let same = |a: usize, b: usize| f64::from(u8::from(a == b));
         let mut curvature = 0.0;
-        for &(row, from, to) in &arcs {
-            for &(other, out, into) in &arcs {
+        for &(row, from, to) in arcs {
+            for &(other, out, into) in arcs {
                 let common = same(from, out) - same(from, into) - same(to, out) + same(to, into);
                 if common != 0.0 {
                     curvature += common * self.matrix.value(row, other);
@@ -174,8 +240,7 @@ impl<M: Matrix> Arena<'_, M> {
         if !(gain > 0.0 && mass > 0.0) {
             return false;
         }
-        for &(row, from, to) in &arcs {
-            changed[from] = true;
+        for &(row, from, to) in arcs {
             self.sheet.shift(row, from, to, mass);
             let column = self.matrix.combine(&[row as u32], &[mass]);
             self.sheet.add_column(from, to, &column);

@@ -8,9 +8,6 @@
 use super::pair::Matrix;
 use super::sheet::{Sheet, TINY, snap};
 
-/// Iterations of a step.
-const MOST: usize = 100;
-
 /// A pivot below this share of the largest is rounding.
 const FLAT: f64 = 1e-10;
 
@@ -167,7 +164,7 @@ impl Face {
         let mut direction = residual.clone();
         let first = square(&residual);
         let mut current = first;
-        for _ in 0..MOST {
+        for _ in 0..M::MOST {
             if !(current > (M::ENOUGH * first).max(rounding)) {
                 break;
             }

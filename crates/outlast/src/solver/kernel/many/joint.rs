@@ -10,6 +10,7 @@ use super::super::super::tiles::{Aligned, Coefficients, PANEL};
 use super::super::gram::{Gram, place};
 use super::cycles::{best_cycle, intercepts};
 use super::sheet::{Sheet, TINY};
+use rayon::prelude::*;
 
 pub(super) struct Joint<'a> {
     pub(super) gram: Gram<'a>,
@@ -74,13 +75,23 @@ impl<'a> Joint<'a> {
             }
             false => (gains.largest(), vec![0.0; k]),
         };
-        let (mut gap, mut dual) = (0.0, 0.0);
-        for row in (0..self.rows()).filter(|&row| self.sheet.total[row] > 0.0) {
-            gap += self.sheet.row_gap(row, &intercepts, self.cost_form);
+        let gap = self.sum(|row| self.sheet.row_gap(row, &intercepts, self.cost_form));
+        let dual = self.sum(|row| {
             let quadratic: f64 = (0..k).map(|class| self.v(row, class) * self.sheet.score(row, class)).sum();
-            dual += self.sheet.total[row] - self.sheet.excess(row) - 0.5 * quadratic;
-        }
+            self.sheet.total[row] - self.sheet.excess(row) - 0.5 * quadratic
+        });
         Measure { violation: violation.max(0.0), intercepts, gap, primal: dual + gap }
+    }
+
+    /// The sum of a value over the rows that count, the same on any number of threads.
+    fn sum(&self, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+        const PIECE: usize = 512;
+        let of_piece = |piece: usize| -> f64 {
+            let rows = piece * PIECE..((piece + 1) * PIECE).min(self.rows());
+            rows.filter(|&row| self.sheet.total[row] > 0.0).map(&value).sum()
+        };
+        let parts: Vec<f64> = (0..self.rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+        parts.iter().sum()
     }
 
     /// 1/2 sum_j V_j'K V_j

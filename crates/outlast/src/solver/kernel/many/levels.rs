@@ -29,13 +29,22 @@ pub(super) struct Solver<'o> {
     largest: usize,
     options: &'o Options,
     pub(super) stage: &'static str,
+    /// Whether a working set has been solved: then few rows of the next will move.
+    warm: bool,
     kernel: Aligned,
     buffers: Mutex<Vec<Aligned>>,
 }
 
 impl<'o> Solver<'o> {
     pub(super) fn new(largest: usize, options: &'o Options) -> Solver<'o> {
-        Solver { largest, options, stage: "hinge", kernel: Aligned::default(), buffers: Mutex::new(Vec::new()) }
+        Solver {
+            largest,
+            options,
+            stage: "hinge",
+            warm: false,
+            kernel: Aligned::default(),
+            buffers: Mutex::new(Vec::new()),
+        }
     }
 
     /// Minimises to a relative gap, from the current state.
@@ -64,8 +73,7 @@ impl<'o> Solver<'o> {
                 violators.push((if cold { (state >> 40) as f64 } else { violation }, row as u32));
             }
         }
-        let usual = if joint.gram.keeps_rows() { 2048 } else { 4096.max(rows / 7) };
-        let size = usual.max(free.len() + free.len() / 2).min(self.largest).min(rows);
+        let size = self.usual(joint).max(free.len() + free.len() / 2).min(self.largest).min(rows);
         let most = |list: &mut Vec<(f64, u32)>, count: usize| {
             if list.len() > count {
                 list.select_nth_unstable_by(count, |a, b| b.0.total_cmp(&a.0));
@@ -83,6 +91,11 @@ impl<'o> Solver<'o> {
         set
     }
 
+    /// Rows of A, unless more are free.
+    fn usual(&self, joint: &Joint) -> usize {
+        if joint.gram.keeps_rows() { 2048 } else { 4096.max(joint.rows() / 7) }
+    }
+
     fn improve(
         &mut self,
         joint: &mut Joint,
@@ -96,17 +109,15 @@ impl<'o> Solver<'o> {
         let enough = 0.3 * measure.violation * (tolerance / measure.relative_gap()).min(1.0);
         let eps = (0.1 * measure.violation).max(enough);
         let packed = joint.gram.pack(&rows, 0);
-        joint.gram.block(&packed, &mut self.kernel);
-        let stride = packed.padded();
-        let mut part = part(joint, &rows, stride);
+        let cold = !std::mem::replace(&mut self.warm, true);
+        if cold {
+            // at once for larger sets to come, which would need new pages else
+            let most = self.usual(joint).min(self.largest).min(joint.rows()).next_multiple_of(PANEL);
+            self.kernel.reserve(most * most);
+        }
+        let mut part = part(joint, &rows, packed.padded());
         let old: Vec<f64> = part.q.clone();
-        let matrix = Single {
-            isa: joint.gram.isa,
-            kernel: &self.kernel,
-            stride,
-            diagonal: rows.iter().map(|&row| joint.gram.diagonal()[row as usize]).collect(),
-            buffers: &self.buffers,
-        };
+        let matrix = Single::new(&joint.gram, &packed, cold, &mut self.kernel, &self.buffers);
         Arena { sheet: &mut part, matrix, balanced: joint.balanced }.solve(eps, control)?;
         let k = joint.sheet.classes;
         let (mut changed, mut before) = (Vec::new(), Vec::new());

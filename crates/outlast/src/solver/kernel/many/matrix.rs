@@ -5,32 +5,86 @@ use super::super::super::tiles::{Aligned, LANES, Lanes, PANEL, Portable};
 use super::super::super::tiles::{Avx2, Avx512};
 use super::super::block::{DenseBlock, Rows};
 use super::super::double;
+use super::super::gram::{Gram, Packed};
 use super::super::ranges::Ranges;
 use super::pair::Matrix;
 use crate::linalg::Isa;
 use rayon::prelude::*;
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 
-/// K in f32, rows `stride` long.
-pub(super) struct Single<'k> {
-    pub(super) isa: Isa,
-    pub(super) kernel: &'k [f32],
-    pub(super) stride: usize,
-    pub(super) diagonal: Vec<f32>,
+/// K in f32. A row is computed when it is first needed, where that can be done: few rows of a working set move.
+pub(super) struct Single<'k, 'a> {
+    gram: &'k Gram<'a>,
+    packed: &'k Packed,
+    /// Rows, each `stride` long.
+    kernel: *mut f32,
+    stride: usize,
+    /// Whether a row has been computed; empty if all have been from the start.
+    present: Vec<Once>,
+    diagonal: Vec<f32>,
     /// Buffers for the blocks of pairs, one per thread at most.
-    pub(super) buffers: &'k Mutex<Vec<Aligned>>,
+    buffers: &'k Mutex<Vec<Aligned>>,
+}
+
+// SAFETY: a row is written once, inside its `Once`, and read only after that.
+unsafe impl Sync for Single<'_, '_> {}
+
+impl<'k, 'a> Single<'k, 'a> {
+    /// The matrix of the rows packed, in one go or row by row as needed. `kernel` gives the room.
+    pub(super) fn new(
+        gram: &'k Gram<'a>,
+        packed: &'k Packed,
+        at_once: bool,
+        kernel: &'k mut Aligned,
+        buffers: &'k Mutex<Vec<Aligned>>,
+    ) -> Single<'k, 'a> {
+        let count = packed.rows().len();
+        let present: Vec<Once> = match gram.has_single_rows(packed) && !at_once {
+            true => (0..count).map(|_| Once::new()).collect(),
+            false => Vec::new(),
+        };
+        match present.is_empty() {
+            true => gram.block(packed, kernel),
+            false => kernel.reserve(count * packed.padded()),
+        }
+        let diagonal = packed.rows().iter().map(|&row| gram.diagonal()[row as usize]).collect();
+        let stride = packed.padded();
+        assert!(kernel.len() >= count * stride);
+        Single { gram, packed, kernel: kernel.as_mut_ptr(), stride, present, diagonal, buffers }
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> &[f32] {
+        assert!(row < self.diagonal.len());
+        if self.present.get(row).is_some_and(|present| !present.is_completed()) {
+            self.compute(row);
+        }
+        // SAFETY: `new` has checked that the matrix has that row; it is not written to any more.
+        unsafe { std::slice::from_raw_parts(self.kernel.add(row * self.stride), self.stride) }
+    }
+
+    #[cold]
+    fn compute(&self, row: usize) {
+        self.present[row].call_once(|| {
+            // SAFETY: as in `row`; while its `Once` runs nobody else looks at the row.
+            let out = unsafe { std::slice::from_raw_parts_mut(self.kernel.add(row * self.stride), self.stride) };
+            self.gram.single_row(self.packed, row, out);
+        });
+    }
 }
 
 /// Rows up to which products with the whole matrix cost little.
 const SMALL: usize = 1024;
 
+/// Rows to compute that are worth a second thread.
+const MANY: usize = 16;
+
 /// Multiply-adds that are worth a second thread.
 const WORTH: usize = 1 << 18;
 
 /// Some rows and columns of a matrix, copied together row by row when first asked for: few rows of a pair's problem move.
-struct Lazy<'m> {
-    kernel: &'m [f32],
-    length: usize,
+struct Lazy<'m, 'k, 'a> {
+    matrix: &'m Single<'k, 'a>,
     rows: &'m [u32],
     /// `rows`, filled up to the stride with their first.
     columns: Vec<u32>,
@@ -38,21 +92,26 @@ struct Lazy<'m> {
     present: Vec<bool>,
 }
 
-impl<'m> Lazy<'m> {
+impl<'m, 'k, 'a> Lazy<'m, 'k, 'a> {
     /// `size` rows, those beyond `rows` of zeros.
-    fn new(matrix: &'m Single, rows: &'m [u32], size: usize, stride: usize, block: &'m mut [f32]) -> Lazy<'m> {
-        let (kernel, length) = (matrix.kernel, matrix.stride);
+    fn new(
+        matrix: &'m Single<'k, 'a>,
+        rows: &'m [u32],
+        size: usize,
+        stride: usize,
+        block: &'m mut [f32],
+    ) -> Lazy<'m, 'k, 'a> {
         assert!(block.len() >= size * stride && stride >= size && size >= rows.len() && stride.is_multiple_of(LANES));
-        assert!(rows.iter().all(|&row| (row as usize) < length && (row as usize + 1) * length <= kernel.len()));
+        assert!(rows.iter().all(|&row| (row as usize) < matrix.stride));
         let mut columns = rows.to_vec();
         columns.resize(stride, 0);
         block[rows.len() * stride..size * stride].fill(0.0);
         let present = (0..size).map(|row| row >= rows.len()).collect();
-        Lazy { kernel, length, rows, columns, block, present }
+        Lazy { matrix, rows, columns, block, present }
     }
 }
 
-impl Rows for Lazy<'_> {
+impl Rows for Lazy<'_, '_, '_> {
     fn covers(&self, rows: usize, stride: usize) -> bool {
         self.present.len() >= rows && self.columns.len() == stride
     }
@@ -62,12 +121,10 @@ impl Rows for Lazy<'_> {
         let out = &mut self.block[row * stride..(row + 1) * stride];
         if !self.present[row] {
             self.present[row] = true;
+            let from = self.matrix.row(self.rows[row] as usize);
             for (out, columns) in out.chunks_exact_mut(LANES).zip(self.columns.chunks_exact(LANES)) {
-                // SAFETY: `new` has checked rows and columns against the matrix.
-                unsafe {
-                    let from = self.kernel.as_ptr().add(self.rows[row] as usize * self.length);
-                    L::store(out.as_mut_ptr(), L::gather(from, columns.as_ptr()));
-                }
+                // SAFETY: `new` has checked the columns against the matrix.
+                unsafe { L::store(out.as_mut_ptr(), L::gather(from.as_ptr(), columns.as_ptr())) };
             }
             out[self.rows.len()..].fill(0.0);
         }
@@ -75,15 +132,16 @@ impl Rows for Lazy<'_> {
     }
 }
 
-impl Matrix for Single<'_> {
+impl Matrix for Single<'_, '_> {
     const ENOUGH: f64 = 1e-6;
+    const MOST: usize = 20;
 
     fn patience(&self, classes: usize) -> usize {
-        if self.stride <= SMALL { 8 } else { 12 * classes }
+        if self.stride <= SMALL { 16 } else { 12 * classes }
     }
 
     fn value(&self, i: usize, j: usize) -> f64 {
-        f64::from(if i == j { self.diagonal[i] } else { self.kernel[i * self.stride + j] })
+        f64::from(if i == j { self.diagonal[i] } else { self.row(i)[j] })
     }
 
     fn combine(&self, rows: &[u32], moves: &[f64]) -> Vec<f64> {
@@ -93,17 +151,21 @@ impl Matrix for Single<'_> {
             return sums;
         }
         let factors: Vec<f32> = moves.iter().map(|c| (c / largest) as f32).collect();
+        let rows: Vec<&[f32]> = match rows.len() > MANY && !self.present.is_empty() {
+            true => rows.par_iter().map(|&row| self.row(row as usize)).collect(),
+            false => rows.iter().map(|&row| self.row(row as usize)).collect(),
+        };
         let piece = (WORTH / rows.len()).next_multiple_of(PANEL).max(PANEL);
         let add = |(number, sums): (usize, &mut [f64])| {
-            let columns = &self.kernel[number * piece..];
-            // SAFETY: `isa` was detected; rows end within the matrix, whose stride is a multiple of 64.
+            let start = number * piece;
+            // SAFETY: `isa` was detected.
             unsafe {
-                match self.isa {
+                match self.gram.isa {
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => add_rows_avx512(columns, self.stride, rows, &factors, sums),
+                    Isa::Avx512 => add_rows_avx512(&rows, start, &factors, sums),
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => add_rows_avx2(columns, self.stride, rows, &factors, sums),
-                    _ => add_rows::<Portable>(columns, self.stride, rows, &factors, sums),
+                    Isa::Avx2 => add_rows_avx2(&rows, start, &factors, sums),
+                    _ => add_rows::<Portable>(&rows, start, &factors, sums),
                 }
             }
             sums.iter_mut().for_each(|sum| *sum *= largest);
@@ -133,7 +195,7 @@ impl Matrix for Single<'_> {
         let dense = DenseBlock { stride, diagonal: &diagonal, ranges };
         let most = 10 * x.len() + 200;
         let kernel = Lazy::new(self, rows, x.len(), stride, &mut block);
-        dense.solve(self.isa, kernel, x, gradient, 0.5 * (lowest + highest), eps, most, &|| stop());
+        dense.solve(self.gram.isa, kernel, x, gradient, 0.5 * (lowest + highest), eps, most, &|| stop());
         if let Ok(mut buffers) = self.buffers.lock() {
             buffers.push(block);
         }
@@ -156,31 +218,28 @@ fn extremes(ranges: Ranges, x: &[f64], gradient: &[f64]) -> (f64, f64) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn add_rows_avx512(columns: &[f32], stride: usize, rows: &[u32], factors: &[f32], sums: &mut [f64]) {
-    unsafe { add_rows::<Avx512>(columns, stride, rows, factors, sums) }
+unsafe fn add_rows_avx512(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
+    unsafe { add_rows::<Avx512>(rows, start, factors, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn add_rows_avx2(columns: &[f32], stride: usize, rows: &[u32], factors: &[f32], sums: &mut [f64]) {
-    unsafe { add_rows::<Avx2>(columns, stride, rows, factors, sums) }
+unsafe fn add_rows_avx2(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
+    unsafe { add_rows::<Avx2>(rows, start, factors, sums) }
 }
 
-/// sums += sum_r factors_r columns[rows_r * stride..], eight products in f32 at a time, then f64. `sums` is a multiple of 64
-/// long.
+/// sums += sum_r factors_r rows_r[start..], eight products in f32 at a time, then f64. `sums` is a multiple of 64 long.
 #[inline(always)]
-unsafe fn add_rows<L: Lanes>(columns: &[f32], stride: usize, rows: &[u32], factors: &[f32], sums: &mut [f64]) {
+unsafe fn add_rows<L: Lanes>(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
     const WIDTH: usize = PANEL / LANES;
-    let last = rows.iter().copied().max().unwrap_or(0) as usize;
-    assert!(sums.len().is_multiple_of(PANEL) && columns.len() >= last * stride + sums.len());
+    assert!(sums.len().is_multiple_of(PANEL) && rows.iter().all(|row| row.len() >= start + sums.len()));
     for (panel, sums) in sums.chunks_exact_mut(PANEL).enumerate() {
         for (rows, factors) in rows.chunks(8).zip(factors.chunks(8)) {
             // SAFETY: bounded by the assertion above.
             unsafe {
                 let mut partial = [L::splat(0.0); WIDTH];
-                for (&row, &factor) in rows.iter().zip(factors) {
-                    let (from, factor) =
-                        (columns.as_ptr().add(row as usize * stride + panel * PANEL), L::splat(factor));
+                for (row, &factor) in rows.iter().zip(factors) {
+                    let (from, factor) = (row.as_ptr().add(start + panel * PANEL), L::splat(factor));
                     for g in 0..WIDTH {
                         partial[g] = L::fma(L::load(from.add(g * LANES)), factor, partial[g]);
                     }
@@ -201,6 +260,7 @@ pub(super) struct Double {
 
 impl Matrix for Double {
     const ENOUGH: f64 = 1e-20;
+    const MOST: usize = 100;
 
     fn patience(&self, _: usize) -> usize {
         2

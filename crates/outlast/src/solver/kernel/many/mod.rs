@@ -44,6 +44,9 @@ const EXACT_PATH: usize = 1500;
 const LOOSE_START: f64 = 100.0;
 const LOOSE_STEP: f64 = 200.0;
 
+/// A step that went down too little is solved on, each time to this share of its gap.
+const TIGHTER: f64 = 0.25;
+
 /// Solves a hinge problem with many classes, truncated or not, for any kernel.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
     solve_many_on(Isa::detect(), problem, options, control)
@@ -81,6 +84,10 @@ struct Machine<'p, 'a, 'o> {
     solver: Solver<'o>,
     bound: Majorant,
     intercepts: Vec<f64>,
+    /// Of the convex problems that count.
+    tolerance: f64,
+    /// The objective where the current step began.
+    current: Option<f64>,
     saved: Option<Saved>,
 }
 
@@ -106,7 +113,8 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         let solver = Solver::new(sizes.direct(), options);
         let bound = problem.untruncated();
         let intercepts = vec![0.0; problem.classes];
-        let mut machine = Machine { problem, joint, solver, bound, intercepts, saved: None };
+        let tolerance = options.tolerance;
+        let mut machine = Machine { problem, joint, solver, bound, intercepts, tolerance, current: None, saved: None };
         machine.reshape();
         Ok(machine)
     }
@@ -139,6 +147,16 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
             rows.push(row as u32);
         }
         self.joint.moved(&rows, &old);
+    }
+
+    /// Solves the convex problem from the current state. Also returns by how much it may still fall.
+    fn settle(&mut self, tolerance: f64, control: &Control) -> Result<(Step, f64)> {
+        let step = self.solver.solve(&mut self.joint, tolerance, control)?;
+        // what rounding of many moves has added up
+        self.joint.balance();
+        let measure = self.joint.measure();
+        self.intercepts = measure.intercepts;
+        Ok((step, measure.gap / self.joint.gram.unit()))
     }
 
     /// f + b, rows x classes.
@@ -189,14 +207,24 @@ impl Majorizer for Machine<'_, '_, '_> {
     fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
         self.reshape();
         self.joint.balance();
-        let step = self.solver.solve(&mut self.joint, tolerance, control)?;
-        // what rounding of many moves has added up
-        self.joint.balance();
-        self.intercepts = self.joint.measure().intercepts;
+        let (mut step, mut left) = self.settle(tolerance, control)?;
+        if let (true, Some(before)) = (tolerance > self.tolerance, self.current) {
+            // the bound can fall by the gap at most: a step that has gone down by as much is half the way at least
+            let mut tolerance = tolerance;
+            while tolerance > self.tolerance && step.status == Status::Converged {
+                if before - self.objective() >= left {
+                    break;
+                }
+                tolerance = (TIGHTER * tolerance.min(step.gap)).max(self.tolerance);
+                let next = self.settle(tolerance, control)?;
+                (step, left) = (Step { iterations: step.iterations + next.0.iterations, ..next.0 }, next.1);
+            }
+        }
         Ok(step)
     }
 
     fn save(&mut self) {
+        self.current = Some(self.objective());
         let sheet = &self.joint.sheet;
         self.saved = Some(Saved {
             q: sheet.q.clone(),

@@ -13,6 +13,9 @@ pub(super) trait Matrix: Sync {
     /// Reduction of the residual's square that a step on the face of free entries aims at.
     const ENOUGH: f64;
 
+    /// Iterations such a step may take.
+    const MOST: usize;
+
     /// Sweeps without a clear fall of the violation after which such a step is worth its price.
     fn patience(&self, classes: usize) -> usize;
 
