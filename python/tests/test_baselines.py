@@ -95,6 +95,13 @@ def test_files_and_more_than_two_classes(model, tmp_path):
     assert getattr(again, name) == getattr(model, name)
 
 
+@pytest.mark.parametrize("model", [CentroidSVC(kernel="precomputed"), LeaveOneOutSVC(kernel="precomputed")])
+def test_a_kernel_that_is_not_positive_semidefinite_is_refused(model):
+    X, y = data()
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        model.fit(-(X @ X.T), y)
+
+
 @pytest.mark.parametrize(("model", "message"), [
     (CentroidSVC(shift=-1.0), "shift = -1 is not allowed"),
     (CentroidSVC(shift="far"), 'shift = "far" is not allowed'),

@@ -7,7 +7,7 @@ use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::linalg::dot;
 use crate::problem::{Kernel, KernelFunction, TwoClass};
-use crate::solver::{kernel, leave_one_out};
+use crate::solver::{ablation, kernel, leave_one_out};
 
 /// How much less margin is asked of a row far from the centre of its class.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -63,6 +63,7 @@ impl Centroid {
     }
 
     fn solve(&self, problem: &TwoClass, request: &FitRequest) -> Result<Found> {
+        ablation::check_semidefinite(problem, &request.control)?;
         let distances = squared_distances(problem)?;
         let shift = match self.shift {
             Shift::By(shift) => shift,
@@ -208,6 +209,7 @@ impl LeaveOneOut {
     }
 
     fn solve(&self, problem: &TwoClass, request: &FitRequest) -> Result<Found> {
+        ablation::check_semidefinite(problem, &request.control)?;
         let options = self.common.options(self.common.tol, None);
         let solution = leave_one_out::solve(problem, self.factor, &options, &request.control)?;
         let mut details = Details::default();

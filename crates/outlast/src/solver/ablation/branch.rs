@@ -189,12 +189,11 @@ impl<'a> Search<'a> {
             };
             let mut failed = None;
             for (node, answer) in batch.into_iter().zip(answers) {
-                match answer {
-                    Ok(answer) => self.settle(node, answer)?,
-                    Err(error) => {
-                        self.open.push(node);
-                        failed = Some(error);
-                    }
+                let unsettled = node.clone();
+                if let Err(error) = answer.and_then(|answer| self.settle(node, answer)) {
+                    // it stays open, and with it the bound it stands for
+                    self.open.push(unsettled);
+                    failed = Some(error);
                 }
             }
             if let Some(error) = failed {

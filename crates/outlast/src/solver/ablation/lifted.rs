@@ -97,7 +97,8 @@ pub(super) struct Lifted {
     pub(super) status: Status,
 }
 
-/// W to begin with: w along the mean row, V at random, both of the length that makes margins near 1.
+/// W to begin with: w along the mean row, V at random, both of the length that makes margins near 1, but no longer than what costs
+/// as much as all rows together. All zeros where the rows are.
 pub(super) fn start(rows: &Rows, seed: u64) -> (Vec<f64>, usize) {
     let (n, m) = (rows.len(), rows.features.columns);
     let columns = FIRST_COLUMNS.min(m + 1);
@@ -108,7 +109,11 @@ pub(super) fn start(rows: &Rows, seed: u64) -> (Vec<f64>, usize) {
         squares += dot(f, f);
         w[..m].iter_mut().zip(f).for_each(|(w, f)| *w += rows.caps[row] * f);
     }
-    let unit = (n as f64 / squares.max(f64::MIN_POSITIVE)).sqrt();
+    if squares == 0.0 {
+        return (vec![0.0; columns * m], columns);
+    }
+    let longest = (2.0 * rows.caps.iter().sum::<f64>() / rows.ridge).sqrt();
+    let unit = (n as f64 / squares).sqrt().min(longest);
     let length = dot(&w[..m], &w[..m]).sqrt().max(f64::MIN_POSITIVE);
     w[..m].iter_mut().for_each(|w| *w *= unit / length);
     let mut state = seed ^ 0x5851_F42D_4C95_7F2D;

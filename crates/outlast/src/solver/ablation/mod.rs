@@ -37,10 +37,19 @@ use self::space::Space;
 use super::{Options, Status};
 use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
-use crate::problem::TwoClass;
+use crate::problem::{KernelFunction, TwoClass};
 
 /// The name of the method that solves the relaxations.
 pub const NAME: &str = "lifted-newton";
+
+/// Fails, by name, where the kernel is not positive semidefinite on the problem's rows. Kernels that always are pass at once; others
+/// cost a pivoted Cholesky factor.
+pub fn check_semidefinite(problem: &TwoClass, control: &Control) -> Result<()> {
+    match problem.kernel {
+        KernelFunction::Linear | KernelFunction::Rbf { .. } => Ok(()),
+        _ => Space::new(problem, 1e-6, control).map(|_| ()),
+    }
+}
 
 /// Which relaxation.
 #[derive(Debug, Clone, Copy, PartialEq)]
