@@ -1,6 +1,6 @@
 //! Level 0: working sets of all rows.
 //!
-//! A = all free rows + the worst violators + the rows that may soon be (they fall short by less than the violation), solved on a dense K_AA to a tenth of the violation ([`arena`](super::arena)); then
+//! A = all free rows + the worst violators + the rows that may soon be (they fall short by less than the violation), solved on a dense K_AA to a part of the violation ([`arena`](super::arena)); then
 //! h += K[:, changed] dV for the rows that changed net, all classes in one pass over the rows.
 
 use super::super::super::Options;
@@ -19,6 +19,14 @@ use std::sync::Mutex;
 /// Rows, and rows times classes, up to which the matrix is taken in double precision.
 const FEW_ROWS: usize = 1500;
 const FEW_VALUES: usize = 4500;
+
+/// The stage of the untruncated problem.
+const START: &str = "hinge";
+
+/// A working set is solved to this share of the violation. Once the bound moves, rows with several terms turn at their
+/// knots, and what a round leaves undone there costs the next one more than it saves.
+const SHARE: f64 = 0.1;
+const KNOTTY: f64 = 0.03;
 
 /// Rounds in double precision that may pass before the gap has halved.
 const PATIENCE: usize = 8;
@@ -40,7 +48,7 @@ impl<'o> Solver<'o> {
         Solver {
             largest,
             options,
-            stage: "hinge",
+            stage: START,
             warm: false,
             kernel: Aligned::default(),
             buffers: Mutex::new(Vec::new()),
@@ -105,11 +113,12 @@ impl<'o> Solver<'o> {
         control: &Control,
     ) -> Result<()> {
         let rows = self.choose(joint, measure, outer);
+        let cold = !std::mem::replace(&mut self.warm, true);
         // gap and violation fall together: aim below the violation at which the gap will do
         let enough = 0.3 * measure.violation * (tolerance / measure.relative_gap()).min(1.0);
-        let eps = (0.1 * measure.violation).max(enough);
+        let share = if joint.sheet.straight || self.stage == START { SHARE } else { KNOTTY };
+        let eps = (share * measure.violation).max(enough);
         let packed = joint.gram.pack(&rows, 0);
-        let cold = !std::mem::replace(&mut self.warm, true);
         if cold {
             // at once for larger sets to come, which would need new pages else
             let most = self.usual(joint).min(self.largest).min(joint.rows()).next_multiple_of(PANEL);

@@ -122,9 +122,15 @@ impl Rows for Lazy<'_, '_, '_> {
         if !self.present[row] {
             self.present[row] = true;
             let from = self.matrix.row(self.rows[row] as usize);
-            for (out, columns) in out.chunks_exact_mut(LANES).zip(self.columns.chunks_exact(LANES)) {
-                // SAFETY: `new` has checked the columns against the matrix.
-                unsafe { L::store(out.as_mut_ptr(), L::gather(from.as_ptr(), columns.as_ptr())) };
+            // SAFETY: the instruction set is present; `new` has checked the columns against the matrix.
+            unsafe {
+                match self.matrix.gram.isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => gather_avx512(from, &self.columns, out),
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => gather_avx2(from, &self.columns, out),
+                    _ => gather::<Portable>(from, &self.columns, out),
+                }
             }
             out[self.rows.len()..].fill(0.0);
         }
@@ -214,6 +220,27 @@ fn extremes(ranges: Ranges, x: &[f64], gradient: &[f64]) -> (f64, f64) {
         }
     }
     (lowest.min(highest), highest.max(lowest))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+unsafe fn gather_avx512(from: &[f32], columns: &[u32], out: &mut [f32]) {
+    unsafe { gather::<Avx512>(from, columns, out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn gather_avx2(from: &[f32], columns: &[u32], out: &mut [f32]) {
+    unsafe { gather::<Avx2>(from, columns, out) }
+}
+
+/// out_j = from[columns_j], the columns being in range.
+#[inline(always)]
+unsafe fn gather<L: Lanes>(from: &[f32], columns: &[u32], out: &mut [f32]) {
+    for (out, columns) in out.chunks_exact_mut(LANES).zip(columns.chunks_exact(LANES)) {
+        // SAFETY: both chunks have a vector's length.
+        unsafe { L::store(out.as_mut_ptr(), L::gather(from.as_ptr(), columns.as_ptr())) };
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
