@@ -413,6 +413,7 @@ impl Work<'_, '_> {
 
     /// Appends directions to V at the best of some lengths. `false` when none of them goes down.
     fn escape(&mut self, e: f64, directions: &[f64]) -> bool {
+        let saved = self.point.clone();
         self.compress();
         let m = self.rows.features.columns;
         let base = dot(&self.point.w, &self.point.w).sqrt().max(f64::MIN_POSITIVE);
@@ -438,7 +439,10 @@ impl Work<'_, '_> {
                 self.point = best;
                 true
             }
-            _ => false,
+            _ => {
+                self.point = saved;
+                false
+            }
         }
     }
 }
