@@ -2,8 +2,8 @@
 //!
 //! At a local minimiser of P with margins a_i take, by margin: |a| < 1: alpha = 1, sigma = |a|; a = 1: alpha the dual variable of the
 //! support vector machine on the rows kept, sigma = 1; a > 1: 0, 1; a <= -1: 2/(1 - a), 1. The minorants then touch P's terms at f, and f is
-//! their stationary point: if H >= 0, f minimises the bound and is a global minimiser of P. In general alpha is scaled down
-//! until H >= 0. The bound is tight under strong regularisation or near separability, and falls to 0 with C -> infinity
+//! their stationary point: if H >= 0, f minimises the bound and is a global minimiser of P. In general sigma is raised and alpha
+//! scaled down until H >= 0, whatever gives most. The bound is tight under strong regularisation or near separability, and falls to 0 with C -> infinity
 //! otherwise.
 
 use super::lower::{Curve, Multipliers, certified};
@@ -16,6 +16,8 @@ use crate::problem::{Candidate, TwoClass};
 
 /// Margins this near 1 count as 1: the dual variable decides.
 const AT_ONE: f64 = 1e-3;
+/// sigma is raised to these in turn until H >= 0: a row near the truncation bends too much for most ridges.
+const FLOORS: [f64; 7] = [0.0, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0];
 
 /// A lower bound beside the objective it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,9 +68,20 @@ pub fn bound(problem: &TwoClass, candidate: &Candidate, options: &Options, contr
     space.drop_zero_rows();
     let multipliers = multipliers(problem, candidate, &space);
     let rows = Rows { features: space.view(), caps: &space.caps, offsets: &[], kept: &[], ridge: space.ridge };
-    let curve = Curve::new(&rows, 1.0, &multipliers);
-    let top = curve.tops(1).0.first().copied().unwrap_or(0.0);
-    let (lower, _) = certified(&rows, space.error, 1.0, &multipliers, &curve, top);
+    let mut lower = f64::NEG_INFINITY;
+    for floor in FLOORS {
+        control.check()?;
+        let raised = Multipliers {
+            alpha: multipliers.alpha.clone(),
+            sigma: multipliers.sigma.iter().map(|sigma| sigma.max(floor)).collect(),
+        };
+        let curve = Curve::new(&rows, 1.0, &raised);
+        let top = curve.tops(1).0.first().copied().unwrap_or(0.0);
+        lower = lower.max(certified(&rows, space.error, 1.0, &raised, &curve, top).0);
+        if top <= 1.0 || control.out_of_time() {
+            break;
+        }
+    }
     Ok(judged(&space, objective, lower, options.tolerance))
 }
 

@@ -28,7 +28,7 @@ const FIRST_COLUMNS: usize = 4;
 /// Decrease not worth a Newton step: times e^2 at first, then times the tolerance, from the first to the second as the gap
 /// asks for it. The bound is of first order in what is left of the gradient where the value is of second.
 const LOOSE_DECREASE: f64 = 1e-3;
-const FINE_DECREASE: [f64; 2] = [1e-2, 1e-6];
+const FINE_DECREASE: [f64; 2] = [1e-5, 1e-7];
 const ESCAPES: usize = 15;
 /// Most directions appended at once.
 const MOST_DIRECTIONS: usize = 6;
@@ -281,7 +281,7 @@ impl Work<'_, '_> {
             if point.value == 0.0 {
                 problem.evaluate(&mut point);
             }
-            let share = if e > ADAPT { LOOSE_DECREASE * e * e } else { (self.fine * self.goal.tolerance).max(1e-13) };
+            let share = if e > ADAPT { LOOSE_DECREASE * e * e } else { (self.fine * self.goal.tolerance).max(1e-14) };
             let enough = share * point.value.abs();
             let left = self.goal.steps.saturating_sub(self.steps).clamp(1, NEWTON_STEPS);
             let steps = descend(&problem, &mut point, Effort { enough, steps: left }, self.control)?;
@@ -418,6 +418,7 @@ impl Work<'_, '_> {
 
     /// Appends directions to V at the best of some lengths. `false` when none of them goes down.
     fn escape(&mut self, e: f64, directions: &[f64]) -> bool {
+        let saved = self.point.clone();
         self.compress();
         let m = self.rows.features.columns;
         let base = dot(&self.point.w, &self.point.w).sqrt().max(f64::MIN_POSITIVE);
@@ -443,7 +444,10 @@ impl Work<'_, '_> {
                 self.point = best;
                 true
             }
-            _ => false,
+            _ => {
+                self.point = saved;
+                false
+            }
         }
     }
 }
