@@ -31,7 +31,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef0: float
     class_weight: Mapping[Any, float] | str | None
     fit_intercept: bool
-    tol: float
+    tol: float | None
     max_iter: int
     n_jobs: int | None
     cache_size: float
@@ -45,6 +45,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
         """The parameters that only this method has, as the core takes them."""
         raise NotImplementedError
+
+    def _tolerance(self) -> float:
+        """The relative gap asked for."""
+        return _input.real("tol", self.tol)
 
     @classmethod
     def _stored_parameters(cls, fitted: _core.Fitted) -> dict[str, Any]:
@@ -88,7 +92,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "coef0": _input.real("coef0", self.coef0),
             "class_weight": self._class_factors(classes, y),
             "fit_intercept": bool(self.fit_intercept),
-            "tol": _input.real("tol", self.tol),
+            "tol": self._tolerance(),
             "max_iter": _input.whole("max_iter", self.max_iter, 1),
             "cache_size": _input.real("cache_size", self.cache_size),
             "random_state": _input.seed(self.random_state),
@@ -289,7 +293,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }.get(self.status_, "rounding kept it from the tolerance; raise tol, or scale the columns of X")
         warnings.warn(
             f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
-            f"{self.gap_:.1e} (tol = {self.tol:g}): {advice}",
+            f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}",
             ConvergenceWarning,
             stacklevel=3,
         )

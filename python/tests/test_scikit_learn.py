@@ -24,7 +24,8 @@ OTHERS = [
     TruncatedSVC(loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="l1"),
     AblationSVC(),
-    AblationSVC("rod", kernel="rbf", inlier_fraction=0.9, fit_intercept=True),
+    AblationSVC("rod", inlier_fraction=0.9),
+    AblationSVC(kernel="rbf", fit_intercept=True),
     CentroidSVC(),
     LeaveOneOutSVC(),
 ]

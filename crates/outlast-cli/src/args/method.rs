@@ -96,7 +96,8 @@ pub struct MethodArgs {
     /// Factor on a row's own kernel value in its loss; other than 1: adaptive margins [default: 1]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Methods centroid and loo")]
     pub factor: Option<f64>,
-    /// Relative duality gap at which a convex step counts as solved [default: 1e-4, for reh, rod and loo 1e-6]
+    /// Relative duality gap at which a convex step counts as solved [default: 1e-4; 1e-6 for reh, rod and
+    /// loo, 1e-3 for reh and rod with an intercept]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Solver")]
     pub tol: Option<f64>,
     /// Most majorise-minimise steps
@@ -207,7 +208,9 @@ impl MethodArgs {
         }
         common.class_weight = class_weight;
         common.fit_intercept = self.fit_intercept.unwrap_or(common.fit_intercept) && !self.no_intercept;
-        common.tol = self.tol.unwrap_or(common.tol);
+        let relaxed = matches!(self.method.as_str(), "reh" | "rod");
+        let usual = if relaxed && common.fit_intercept { Ablation::TOL_WITH_INTERCEPT } else { common.tol };
+        common.tol = self.tol.unwrap_or(usual);
         common.max_iter = self.max_iter;
         common.cache_size = self.cache_size;
         common.random_state = self.random_state;

@@ -47,7 +47,7 @@ fn help_teaches() {
     for word in [
         "--truncation",
         "--class-weight",
-        "[default: rbf]",
+        "[default: rbf for truncated",
         "hinge, logistic, exponential",
         "Examples:",
         "--weight-column",

@@ -74,6 +74,9 @@ pub struct Ablation {
 }
 
 impl Ablation {
+    /// A `tol` that suits a fit with an intercept, where every further digit takes several times as long.
+    pub const TOL_WITH_INTERCEPT: f64 = 1e-3;
+
     /// REH with a given C and the default parameters.
     pub fn reh(c: f64) -> Self {
         Ablation::new(AblationMethod::Reh, c)
