@@ -44,6 +44,9 @@ const EXACT_PATH: usize = 1500;
 const LOOSE_START: f64 = 100.0;
 const LOOSE_STEP: f64 = 200.0;
 
+/// A loose step must go down by this share of what its gap leaves open.
+const ENOUGH: f64 = 0.1;
+
 /// A step that went down too little is solved on, each time to this share of its gap.
 const TIGHTER: f64 = 0.25;
 
@@ -69,7 +72,8 @@ pub fn solve_many_on(isa: Isa, problem: &ManyClass, options: &Options, control: 
     let limits = Limits {
         tolerance: options.tolerance,
         loose: looser(LOOSE_STEP),
-        decrease: 0.01 * options.tolerance,
+        // on many rows a step that gains less than the tolerance can tell is the last
+        decrease: if small { 0.01 * options.tolerance } else { options.tolerance },
         max_steps: options.max_steps,
     };
     machine.solver.stage = "truncated hinge";
@@ -209,10 +213,10 @@ impl Majorizer for Machine<'_, '_, '_> {
         self.joint.balance();
         let (mut step, mut left) = self.settle(tolerance, control)?;
         if let (true, Some(before)) = (tolerance > self.tolerance, self.current) {
-            // the bound can fall by the gap at most: a step that has gone down by as much is half the way at least
+            // the bound can fall by the gap at most: a step that has gone down by a share of it has come a part of the way
             let mut tolerance = tolerance;
             while tolerance > self.tolerance && step.status == Status::Converged {
-                if before - self.objective() >= left {
+                if before - self.objective() >= ENOUGH * left {
                     break;
                 }
                 tolerance = (TIGHTER * tolerance.min(step.gap)).max(self.tolerance);
