@@ -179,12 +179,11 @@ def _fit_conic(X, y, beta):
 
 
 def _factor(X, y, gamma, beta):
-    """diag(y) L / sqrt(beta) with K = L L'."""
+    """diag(y) L / sqrt(beta) with K = L L' in full: to find the rank is a part of what is compared."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=gamma))
-    kept = values > 1e-10 * values[-1]
-    return y[:, None] * vectors[:, kept] * np.sqrt(values[kept] / beta)
+    return y[:, None] * vectors * np.sqrt(np.maximum(values, 0.0) / beta)
 
 
 def _fit_reference(X, y, folder, gamma):

@@ -21,7 +21,7 @@ pub const FORMAT_VERSION: u32 = 3;
 ///
 /// ```
 /// use outlast::io::{load_model, save_model};
-/// # use outlast::{model::{Function, Predictor, Summary}, KernelFunction, Model, Status};
+/// # use outlast::{model::{Details, Function, Predictor, Summary}, KernelFunction, Model, Status};
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
@@ -31,7 +31,7 @@ pub const FORMAT_VERSION: u32 = 3;
 /// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
 /// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
 /// #     solver_asked: "auto".into(), steps: 0, solver: "newton".into(), rows: 2, class_rows: vec![1, 1], outliers: 0, objective: 1.0,
-/// #     trace: vec![1.0], gap: 0.0, iterations: 1, status: Status::Converged };
+/// #     trace: vec![1.0], gap: 0.0, iterations: 1, status: Status::Converged, details: Details::default() };
 /// # let model = Model { predictor, summary, training: None };
 /// save_model(&model, &path)?;
 /// assert_eq!(load_model(&path)?, model);

@@ -10,7 +10,7 @@
 use super::smoothed::{Point, Rows, Smoothed, combine, multiply};
 use crate::control::Control;
 use crate::error::Result;
-use crate::linalg::{cholesky, cholesky_solve, dot};
+use crate::linalg::{Isa, LANES, cholesky, cholesky_solve, dot, padded};
 use crate::problem::ablation::Curvature;
 use rayon::prelude::*;
 
@@ -256,19 +256,14 @@ impl Preconditioner {
         chosen.iter().for_each(|&row| steep.extend_from_slice(rows.features.row(row)));
         let mut factor = vec![0.0; order * order];
         if within {
+            let isa = Isa::detect();
             for j in 0..count {
-                for k in 0..=j {
-                    factor[j * order + k] = dot(&steep[j * m..(j + 1) * m], &steep[k * m..(k + 1) * m]);
-                }
+                isa.dots(&steep[..(j + 1) * m], &steep[j * m..(j + 1) * m], &mut factor[j * order..=j * order + j]);
                 factor[j * order + j] += rows.ridge / curvature[chosen[j]].aa;
             }
         } else {
-            for (f, &row) in steep.chunks_exact(m).zip(&chosen) {
-                for j in 0..m {
-                    let scaled = curvature[row].aa * f[j];
-                    factor[j * m..j * m + j + 1].iter_mut().zip(f).for_each(|(out, f)| *out += scaled * f);
-                }
-            }
+            let heights: Vec<f64> = chosen.iter().map(|&row| curvature[row].aa).collect();
+            weighted_gram(&steep, m, &heights, &mut factor);
             (0..m).for_each(|j| factor[j * m + j] += rows.ridge);
         }
         let mut made = Preconditioner { ridge: rows.ridge, columns: m, steep, count, factor, within };
@@ -294,6 +289,44 @@ impl Preconditioner {
             }
         }
         out
+    }
+}
+
+/// The lower triangle of sum_i h_i f_i f_i', h > 0.
+fn weighted_gram(rows: &[f64], m: usize, heights: &[f64], out: &mut [f64]) {
+    const TILE: usize = 32;
+    // as many pieces on any number of threads, so that sums are the same
+    const PIECE: usize = 512;
+    if heights.is_empty() {
+        return;
+    }
+    if m < LANES {
+        for (f, height) in rows.chunks_exact(m).zip(heights) {
+            for j in 0..m {
+                out[j * m..=j * m + j].iter_mut().zip(f).for_each(|(out, value)| *out += height * f[j] * value);
+            }
+        }
+        return;
+    }
+    let (isa, stride) = (Isa::detect(), padded(m));
+    let part = |(rows, heights): (&[f64], &[f64])| {
+        let (mut gram, mut tile) = (vec![0.0; stride * stride], vec![0.0; TILE * stride]);
+        for (rows, heights) in rows.chunks(TILE * m).zip(heights.chunks(TILE)) {
+            for ((out, f), height) in tile.chunks_exact_mut(stride).zip(rows.chunks_exact(m)).zip(heights) {
+                let root = height.sqrt();
+                out.iter_mut().zip(f).for_each(|(out, f)| *out = root * f);
+            }
+            isa.gram(&tile[..heights.len() * stride], stride, &mut gram);
+        }
+        gram
+    };
+    let pieces: Vec<_> = rows.chunks(PIECE * m).zip(heights.chunks(PIECE)).collect();
+    let grams: Vec<Vec<f64>> = pieces.into_par_iter().map(part).collect();
+    for gram in grams {
+        for j in 0..m {
+            let sums = &gram[j * stride..=j * stride + j];
+            out[j * m..=j * m + j].iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+        }
     }
 }
 
