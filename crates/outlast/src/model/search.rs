@@ -58,14 +58,13 @@ impl State {
         let relaxed = ablation::relax(problem, Rule::Reh, &exact, control)?;
         self.lower = self.lower.max(relaxed.lower);
         self.offer(classifier(problem, Rule::Reh, &relaxed, true, options, &control)?);
-        let candidate = Candidate {
-            expansion: &self.best.expansion,
-            weights: self.best.weights.as_deref(),
-            intercept: self.best.intercept(),
-        };
-        let bound = ablation::bound(problem, &candidate, &exact, control)?;
-        self.lower = self.lower.max(bound.lower);
-        self.proved = bound.proved;
+        // with an intercept the bound around a solution would be the relaxation's once more
+        if !problem.intercept {
+            let (expansion, weights) = (&self.best.expansion, self.best.weights.as_deref());
+            let candidate = Candidate { expansion, weights, intercept: self.best.intercept() };
+            self.lower = self.lower.max(ablation::bound(problem, &candidate, &exact, control)?.lower);
+        }
+        self.proved = self.best.objective - self.lower <= TOLERANCE * self.best.objective;
         if !self.proved && control.out_of_time() {
             self.best.status = Status::TimeLimit;
         }
