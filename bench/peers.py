@@ -135,10 +135,10 @@ def _tell_rehline(model, X):
     return np.ravel(model.coef_)
 
 
-def _fit_crammer_singer(X, y, max_iter):
+def _fit_crammer_singer(X, y, max_iter, tol):
     from sklearn.svm import LinearSVC
 
-    return LinearSVC(multi_class="crammer_singer", max_iter=max_iter).fit(X, y)
+    return LinearSVC(multi_class="crammer_singer", max_iter=max_iter, tol=tol).fit(X, y)
 
 
 def _tell_linear(model, X):
