@@ -2,11 +2,13 @@
 
 mod design;
 mod labels;
+mod map;
 mod repeated;
 
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};
+pub use map::{FeatureMap, Squared};
 pub use repeated::Repeated;
 
 use crate::error::{Error, Result};

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 /// | `refined` | reh, rod | 1 if the relaxation's classifier was refined by alternation, else 0 |
 /// | `rank` | reh, rod | rank of the factor of the kernel matrix |
 /// | `kernel_error` | reh, rod | trace of what that factor leaves out |
+/// | `q` | lq, truncated with the penalty lq | the exponent |
 /// | `shift` | centroid | factor on the squared distance to the centre of a row's class |
 /// | `factor` | loo | factor on a row's own kernel value |
 #[derive(Debug, Clone, Default, PartialEq)]

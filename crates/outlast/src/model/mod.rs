@@ -8,6 +8,7 @@ mod common;
 mod details;
 mod fit;
 mod inliers;
+mod lq;
 mod one_vs_rest;
 mod payoff;
 mod predictor;
@@ -22,6 +23,7 @@ pub use certify::{Certified, certify, certify_with};
 pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
 pub use inliers::Inliers;
+pub use lq::Lq;
 pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
 pub use truncated::{Truncated, Truncation};
@@ -32,7 +34,7 @@ use crate::error::{Error, Result, quoted};
 use crate::solver::Status;
 
 /// The names of the methods.
-pub const METHODS: &[&str] = &["truncated", "reh", "rod", "centroid", "loo"];
+pub const METHODS: &[&str] = &["truncated", "lq", "reh", "rod", "centroid", "loo"];
 
 /// A fitted model.
 ///

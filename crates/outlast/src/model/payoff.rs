@@ -142,7 +142,8 @@ impl Payoff {
     }
 }
 
-fn checked(name: &'static str, rows: &[Vec<f64>], classes: &[Class]) -> Result<Vec<f64>> {
+/// A k x k matrix of finite numbers >= 0, not all 0, row-major.
+pub(super) fn checked(name: &'static str, rows: &[Vec<f64>], classes: &[Class]) -> Result<Vec<f64>> {
     let k = classes.len();
     let wanted = || format!("{k} x {k}, a row and a column per class");
     if rows.len() != k {

@@ -1,6 +1,6 @@
 //! The part of a model that predicts.
 
-use crate::data::{Class, Csr, Dense, Design};
+use crate::data::{Class, Csr, Dense, Design, Squared};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
 use crate::solver::tiles;
@@ -53,6 +53,11 @@ pub enum Function {
         /// w, functions x columns.
         weights: Vec<f64>,
     },
+    /// w_j'(x, x^2)
+    Squares {
+        /// w, functions x (columns, then their squares).
+        weights: Vec<f64>,
+    },
     /// sum_i coefficients_ij k(row_i, x)
     Kernel {
         /// The support vectors.
@@ -103,17 +108,17 @@ impl Predictor {
         if self.classes.len() == 2 { 1 } else { self.classes.len() }
     }
 
-    /// Columns with a coefficient that is not 0, for linear models.
+    /// Columns with a coefficient that is not 0 (their own or that of their square), for linear models.
     pub fn selected(&self) -> Option<Vec<usize>> {
         let weights = self.weights()?;
         let used = |column: usize| weights.iter().skip(column).step_by(self.features).any(|&w| w != 0.0);
         Some((0..self.features).filter(|&column| used(column)).collect())
     }
 
-    /// w, functions x columns, for linear models.
+    /// w, functions x columns, for linear models; functions x (columns, then their squares) for those of squares.
     pub fn weights(&self) -> Option<&[f64]> {
         match &self.function {
-            Function::Linear { weights } => Some(weights),
+            Function::Linear { weights } | Function::Squares { weights } => Some(weights),
             _ => None,
         }
     }
@@ -153,6 +158,14 @@ impl Predictor {
                     *out = x.dot(row, w);
                 }
             }),
+            Function::Squares { weights } => {
+                let x = Squared::new(x);
+                self.each_row(&x, |row, out| {
+                    for (out, w) in out.iter_mut().zip(weights.chunks_exact(2 * self.features)) {
+                        *out = x.dot(row, w);
+                    }
+                })
+            }
             Function::Precomputed => self.each_row(x, |row, out| self.sum_over_support(x, row, out)),
             Function::Kernel { rows } => {
                 tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, self.functions(), x)

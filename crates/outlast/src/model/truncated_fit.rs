@@ -145,7 +145,7 @@ impl Task<'_> {
         let coefficients = problem.functions() * problem.x().cols();
         let rates = match self.parameters.penalty {
             Penalty::L2 => return self.solve_with(problem, &self.parameters.solver, &options),
-            Penalty::L1 => vec![1.0; coefficients],
+            Penalty::L1 | Penalty::Lq => vec![1.0; coefficients],
             Penalty::AdaptiveL1 => {
                 // weights from the l2 fit with the same loss and C; where that has none, the coefficient stays 0
                 let pilot = self.solve_with(problem, "auto", &options)?;

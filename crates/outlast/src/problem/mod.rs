@@ -5,12 +5,14 @@
 pub mod ablation;
 pub mod kernel;
 pub mod loss;
+pub mod lq;
 mod many_class;
 pub mod penalty;
 mod two_class;
 
 pub use kernel::{CustomKernel, Gamma, Kernel, KernelFunction};
 pub use loss::{BaseLoss, Loss};
+pub use lq::LqProblem;
 pub use many_class::{Majorant, ManyCandidate, ManyClass, Terms};
 pub use penalty::{Norm, Penalty};
 pub use two_class::{Candidate, Certificate, TwoClass};

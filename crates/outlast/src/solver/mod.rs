@@ -9,6 +9,7 @@ pub mod interior;
 pub mod kernel;
 pub mod leave_one_out;
 pub mod linear;
+pub mod lq;
 pub mod majorize;
 pub mod newton;
 mod normal;

@@ -56,6 +56,7 @@ enum Name {
 #[serde(rename_all = "lowercase")]
 enum Shape {
     Linear,
+    Squares,
     Dense,
     Sparse,
     Precomputed,
@@ -147,6 +148,10 @@ fn pack_function(predictor: &Predictor, arrays: &mut Arrays) -> Shape {
         Function::Linear { weights } => {
             arrays.f64("weights", &[predictor.functions(), predictor.features], weights);
             Shape::Linear
+        }
+        Function::Squares { weights } => {
+            arrays.f64("weights", &[predictor.functions(), 2 * predictor.features], weights);
+            Shape::Squares
         }
         Function::Kernel { rows: Rows::Dense(rows) } => {
             arrays.f64("rows", &[rows.rows(), rows.cols()], rows.values());
@@ -243,6 +248,7 @@ fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {
 fn unpack_function(shape: Shape, features: usize, reader: &Reader) -> Outcome<Function> {
     let rows = match shape {
         Shape::Linear => return Ok(Function::Linear { weights: reader.f64("weights")?.0 }),
+        Shape::Squares => return Ok(Function::Squares { weights: reader.f64("weights")?.0 }),
         Shape::Precomputed => return Ok(Function::Precomputed),
         Shape::Dense => {
             let (values, shape) = reader.f64("rows")?;
@@ -315,10 +321,11 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     require(predictor.intercepts.len() == functions, "there must be one intercept per function")?;
     require(predictor.intercepts.iter().all(|b| b.is_finite()), "every intercept must be finite")?;
     match &predictor.function {
-        Function::Linear { weights } => {
+        Function::Linear { weights } | Function::Squares { weights } => {
+            let squares = matches!(predictor.function, Function::Squares { .. });
             require(matches!(predictor.kernel, KernelFunction::Linear), "weights need the linear kernel")?;
             require(
-                predictor.features.checked_mul(functions) == Some(weights.len()),
+                predictor.features.checked_mul(functions * (1 + usize::from(squares))) == Some(weights.len()),
                 "there must be as many weights as features times functions",
             )?;
             require(weights.iter().all(|value| value.is_finite()), "every weight must be finite")

@@ -4,6 +4,7 @@
 //! l2            1/2 sum_j |f_j|^2         w of a linear f, or the norm of the kernel's space
 //! l1            sum |w|                   linear f only; exact zeros
 //! adaptive_l1   sum rate |w|              rate = 1 / |w of the l2 fit|, so that large coefficients are hardly shrunk
+//! lq            sum |w|^q                 linear f only; for q < 1 not convex
 //! ```
 //!
 //! The intercepts are never penalised. Solvers see a [`Norm`]: what the penalty comes down to once its rates are known.
@@ -21,11 +22,13 @@ pub enum Penalty {
     L1,
     /// As `L1`, each coefficient divided by the absolute value it has in the `L2` fit.
     AdaptiveL1,
+    /// Sum of |w|^q of a linear f.
+    Lq,
 }
 
 impl Penalty {
     /// Every penalty there is.
-    pub const ALL: &'static [Penalty] = &[Penalty::L2, Penalty::L1, Penalty::AdaptiveL1];
+    pub const ALL: &'static [Penalty] = &[Penalty::L2, Penalty::L1, Penalty::AdaptiveL1, Penalty::Lq];
 
     /// The name users see.
     pub fn name(self) -> &'static str {
@@ -33,6 +36,7 @@ impl Penalty {
             Penalty::L2 => "l2",
             Penalty::L1 => "l1",
             Penalty::AdaptiveL1 => "adaptive_l1",
+            Penalty::Lq => "lq",
         }
     }
 
@@ -42,6 +46,7 @@ impl Penalty {
             Penalty::L2 => "half the squared norm; any kernel",
             Penalty::L1 => "sum of absolute coefficients: selects variables; linear kernel only",
             Penalty::AdaptiveL1 => "l1 with rates from the l2 fit: selects fewer variables and shrinks them less",
+            Penalty::Lq => "sum of |w|^q: the smaller q, the fewer variables; linear kernel only",
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Engine<'a, R: Rows> {
     pub(super) rows: R,
     pub(super) columns: Columns<'a>,
     /// Functions x columns, as the caller gave them.
-    pub(super) rates: &'a [f64],
+    pub(super) rates: Vec<f64>,
     /// The objective is worked with in this unit, a power of two.
     pub(super) unit: f64,
     /// Coefficients of the working set in its units, slot-major.
@@ -90,7 +90,7 @@ struct Before {
 }
 
 impl<'a, R: Rows> Engine<'a, R> {
-    pub(super) fn new(rows: R, columns: Columns<'a>, rates: &'a [f64], unit: f64) -> Self {
+    pub(super) fn new(rows: R, columns: Columns<'a>, rates: Vec<f64>, unit: f64) -> Self {
         let size = columns.rows() * rows.functions();
         let mut engine = Engine {
             rows,
@@ -139,6 +139,25 @@ impl<'a, R: Rows> Engine<'a, R> {
             self.columns.add(columns);
             self.weights.resize(self.columns.len() * self.functions(), 0.0);
         }
+    }
+
+    /// Changes the rates; coefficients that an infinite rate fixes become 0.
+    pub(super) fn set_rates(&mut self, rates: &[f64]) {
+        self.rates.copy_from_slice(rates);
+        let m = self.functions();
+        let members = self.columns.members().to_vec();
+        for (slot, column) in members.into_iter().enumerate() {
+            for function in 0..m {
+                if self.rate(column, function) == f64::INFINITY {
+                    self.weights[slot * m + function] = 0.0;
+                }
+            }
+        }
+        let free: Vec<usize> = (0..self.columns.cols()).filter(|&column| self.is_free(column)).collect();
+        self.enter(&free);
+        self.gram.clear();
+        self.drop_zeros();
+        self.refresh();
     }
 
     /// Starts from coefficients (functions x columns) and intercepts in the caller's units.

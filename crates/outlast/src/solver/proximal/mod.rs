@@ -16,12 +16,14 @@
 //! | `model` | the quadratic model with the penalty |
 //! | `gram` | its second derivatives, kept between steps |
 //! | `certificate` | feasible dual points and the gap |
-//! | `rows`, `two`, `many` | the losses as the engine sees them |
+//! | `rows`, `two`, `many`, `apart` | the losses as the engine sees them |
+//! | `weighted` | the l1 problems of an L_q problem, whose rates change |
 //! | `columns` | the design by columns, in units near 1 |
 //!
 //! It stops on the relative duality gap. The dual point returned satisfies every constraint to rounding, so that the gap
 //! is a certificate.
 
+mod apart;
 mod certificate;
 mod columns;
 mod engine;
@@ -31,6 +33,7 @@ mod many;
 mod model;
 mod rows;
 mod two;
+mod weighted;
 
 use super::majorize::Step;
 use super::truncation::{self, Answer, Convex};
@@ -43,6 +46,7 @@ use engine::Engine;
 use many::Many;
 use rows::Rows;
 use two::Two;
+pub(in crate::solver) use weighted::Weighted;
 
 /// The solver's name.
 pub const NAME: &str = "proximal-newton";
@@ -53,7 +57,7 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
     let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
-    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates.to_vec(), unit);
     let mut solver = Solver { engine, caps, limit: options.max_iterations };
     solver.start(options);
     truncation::solve(problem, options, control, &mut solver, NAME)
@@ -68,7 +72,7 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
     let rows = Many { base: problem.loss.base(), codes: problem.codes, classes: problem.classes, caps: caps.clone() };
-    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates.to_vec(), unit);
     let mut solver = Solver { engine, caps, limit: options.max_iterations };
     solver.start(options);
     truncation::solve(problem, options, control, &mut solver, NAME)

@@ -110,7 +110,7 @@ impl<R: Rows> Engine<'_, R> {
     /// Goes next to the solution from nowhere. Returns whether it got there; if not, nothing has changed.
     pub(super) fn interior(&mut self, tolerance: f64, control: &Control) -> Result<bool> {
         let (Some(terms), Some(mut groups)) = (self.rows.terms(), self.groups.take()) else { return Ok(false) };
-        groups.count(&terms, self.columns.rows());
+        groups.count(&terms, self.columns.rows(), self.functions());
         let before = self.point();
         let mut inside = self.enter_interior(terms, &groups);
         let gap = self.follow_center(&mut inside, &groups, (0.01 * tolerance).clamp(GOALS.1, GOALS.0), control);

@@ -56,12 +56,14 @@ impl Groups {
     }
 
     /// Notes which rows have a term.
-    pub(super) fn count(&mut self, terms: &[Term], rows: usize) {
+    pub(super) fn count(&mut self, terms: &[Term], rows: usize, functions: usize) {
         let mut counts = vec![0; self.leaders.len()];
         terms.iter().for_each(|term| counts[self.of[term.row] as usize] += 1);
         self.alone = vec![false; rows];
         for term in terms {
-            self.alone[term.row] = counts[self.of[term.row] as usize] == 1;
+            // V of a row is told by N'V only where its sum over the functions is known
+            let told = functions == 1 || term.pieces.iter().all(|piece| piece.plus.is_some() && piece.minus.is_some());
+            self.alone[term.row] = told && counts[self.of[term.row] as usize] == 1;
         }
     }
 

@@ -1,0 +1,184 @@
+//! The L_q support vector machine: any exponent from 0 to 2, costs, many classes.
+//!
+//! ```text
+//! min  sum_j |w_j|^q + C sum_i weight_i cost[y_i, other] [1 - y_i f(x_i)]_+                                two classes
+//! min  sum_kj |w_kj|^q + C sum_i weight_i sum_{k != y_i} cost[y_i, k] [f_k(x_i) + 1]_+,  sum_k f_k = 0     k classes
+//! ```
+//!
+//! f = w'x + b with b not penalised, or w'(x, x^2) + b. (Liu, Zhang, Park and Ahn, "Support vector machines with adaptive L_q
+//! penalty", 2007; their lambda is 1 / (n C).) For q <= 1 coefficients are exactly 0 where they are not needed; for q < 1 the problem
+//! is not convex, and what is found is the best of several local minima.
+
+use super::common::{affordable_gap, shared_parameters};
+use super::payoff;
+use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
+use crate::data::{Design, FeatureMap, Labels, Squared};
+use crate::error::{Error, Result};
+use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
+use crate::solver::{Solution, lq};
+
+/// Parameters of the L_q machine.
+///
+/// ```
+/// use outlast::{Dense, Lq};
+///
+/// // the first column tells the classes apart, the second hardly
+/// let x = Dense::from_rows(&[[-1.0, 0.2], [-0.9, -0.1], [-1.1, 0.0], [1.0, 0.1], [0.9, -0.2], [1.1, 0.3]]);
+/// let y = ["no", "no", "no", "yes", "yes", "yes"];
+/// let model = Lq::new(1.0).q(1.0).fit(&x, &y)?;
+/// assert_eq!(model.selected(), Some(vec![0]));
+/// assert_eq!(model.predict_codes(&x)?, [0, 0, 0, 1, 1, 1]);
+/// # Ok::<(), outlast::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Lq {
+    /// What it shares with the other methods. The kernel is linear, and no other is taken.
+    pub common: Common,
+    /// The exponent, 0 < q <= 2.
+    pub q: f64,
+    /// k x k, >= 0 with zeros on the diagonal, row = true class: factors on the loss of the wrong classes.
+    pub cost: Option<Vec<Vec<f64>>>,
+    /// What f is linear in.
+    pub feature_map: FeatureMap,
+    /// `"auto"`, or `"lqa"` for the paper's algorithm.
+    pub solver: String,
+}
+
+impl Lq {
+    /// The default parameters, q = 1, with a given C.
+    pub fn new(c: f64) -> Self {
+        let common = Common { c, kernel: Kernel::Linear, ..Common::default() };
+        Lq { common, q: 1.0, cost: None, feature_map: FeatureMap::Identity, solver: "auto".to_string() }
+    }
+
+    /// Sets the exponent.
+    pub fn q(mut self, q: f64) -> Self {
+        self.q = q;
+        self
+    }
+
+    /// Sets the cost matrix: row = true class, column = decision, in the sorted order of the classes.
+    pub fn cost(mut self, cost: Vec<Vec<f64>>) -> Self {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// Sets what f is linear in.
+    pub fn feature_map(mut self, map: FeatureMap) -> Self {
+        self.feature_map = map;
+        self
+    }
+
+    /// Sets the solver by name.
+    pub fn solver(mut self, solver: impl Into<String>) -> Self {
+        self.solver = solver.into();
+        self
+    }
+
+    /// The cost matrix, row-major, checked against the classes.
+    pub(crate) fn costs(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
+        let Some(rows) = &self.cost else { return Ok(None) };
+        let given = payoff::checked("cost", rows, labels.classes())?;
+        let k = labels.classes().len();
+        match (0..k).find(|&class| given[class * k + class] != 0.0) {
+            None => Ok(Some(given)),
+            Some(class) => {
+                let problem = format!("{} for a right decision, which must cost 0", given[class * k + class]);
+                Err(Error::Value { what: "cost", row: class, column: Some(class), problem })
+            }
+        }
+    }
+
+    /// The relative gap to solve to.
+    pub(crate) fn tolerance(&self, x: &dyn Design, labels: &Labels) -> f64 {
+        // what selects variables pays by the column as well
+        let size = x.rows() * fit::functions(labels);
+        self.common.tol.min(affordable_gap(size.max(size * x.cols() / 20)))
+    }
+
+    fn run(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+        let squared = Squared::new(x);
+        let mapped: &dyn Design = if self.feature_map == FeatureMap::Squares { &squared } else { x };
+        mapped.check_finite()?;
+        let caps = self.common.caps(labels, request.sample_weight)?;
+        let cost = self.costs(labels)?;
+        let problem = LqProblem {
+            x: mapped,
+            codes: labels.codes(),
+            classes: labels.classes().len(),
+            functions: fit::functions(labels),
+            caps: &caps,
+            cost: cost.as_deref(),
+            q: self.q,
+            intercept: self.common.fit_intercept,
+        };
+        let start = fit::start(x, labels, request)?;
+        let options = self.common.options(self.tolerance(mapped, labels), start);
+        let solution = self.common.settled(lq::solve(&problem, &self.solver, &options, &request.control)?);
+        self.model(x, labels, request, solution)
+    }
+
+    /// The model of a solution on the mapped columns.
+    pub(crate) fn model(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        solution: Solution,
+    ) -> Result<Model> {
+        let margins = fit::margins(labels, &solution.decision);
+        let mut predictor = fit::predictor(x, labels, &KernelFunction::Linear, request, &solution)?;
+        if self.feature_map == FeatureMap::Squares {
+            predictor.function = super::Function::Squares { weights: solution.weights.clone().unwrap_or_default() };
+        }
+        let mut summary = Summary {
+            penalty: Penalty::Lq.name().to_string(),
+            cost: self.costs(labels)?,
+            solver_asked: self.solver.clone(),
+            ..fit::summary("lq", &self.common, labels, &solution)?
+        };
+        summary.details.set("q", self.q);
+        let training =
+            Training { outliers: vec![false; margins.len()], margins, expansion: solution.expansion, eta: None };
+        Ok(Model { predictor, summary, training: Some(training) })
+    }
+}
+
+/// An exponent that is allowed.
+pub(super) fn check_exponent(q: f64) -> Result<()> {
+    match q.is_finite() && q > 0.0 && q <= 2.0 {
+        true => Ok(()),
+        false => Err(Error::parameter("q", q, "a number > 0 and <= 2")),
+    }
+}
+
+impl Estimator for Lq {
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn check(&self) -> Result<()> {
+        self.common.check()?;
+        check_exponent(self.q)?;
+        if !matches!(self.common.kernel, Kernel::Linear) {
+            let found = format!("{:?}", self.common.kernel.name());
+            return Err(Error::parameter("kernel", found, "\"linear\", the only one of the method lq"));
+        }
+        match lq::NAMES.contains(&self.solver.as_str()) {
+            true => Ok(()),
+            false => Err(Error::parameter(
+                "solver",
+                format!("{:?}", self.solver),
+                format!("one of {}", lq::NAMES.join(", ")),
+            )),
+        }
+    }
+
+    fn fit_labels(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+        self.check()?;
+        fit::check_shapes(x, labels, request)?;
+        fit::in_pool(self.common.threads, || self.run(x, labels, request))
+    }
+}
+
+shared_parameters!(Lq);

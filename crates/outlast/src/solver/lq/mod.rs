@@ -1,0 +1,94 @@
+//! Solvers of the L_q problem (see [`LqProblem`]).
+//!
+//! | q | how | file |
+//! |---|---|---|
+//! | 1 | the l1 engine | `proximal` |
+//! | 2, one function | the solvers of the quadratic penalty | `linear`, `coordinate` |
+//!
+//! It stops on the relative duality gap of the convex problem, for q < 1 that of the last reweighted one.
+
+use super::majorize::Step;
+use super::proximal::{self, Weighted};
+use super::{Options, Solution, choose, solve as solve_problem};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::problem::{KernelFunction, Loss, LqProblem, Norm, Problem, TwoClass};
+
+/// The names a user can ask for.
+pub const NAMES: &[&str] = &["auto", LQA];
+/// The paper's algorithm.
+pub const LQA: &str = "lqa";
+
+/// Solves.
+pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Control) -> Result<Solution> {
+    if !NAMES.contains(&solver) {
+        return Err(Error::parameter("solver", format!("{solver:?}"), format!("one of {}", NAMES.join(", "))));
+    }
+    match problem.q {
+        1.0 => absolute(problem, options, control),
+        2.0 if problem.functions == 1 => square(problem, options, control),
+        q => Err(Error::parameter("q", q, "1, or 2 with two classes")),
+    }
+}
+
+/// q = 1
+fn absolute(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let mut engine = Weighted::new(problem, options.max_iterations);
+    if let Some(start) = &options.start {
+        if let Some(weights) = &start.weights {
+            engine.start_at(weights, &start.intercepts);
+        }
+        engine.start_multipliers(&start.expansion);
+    }
+    let step = engine.minimize(options.tolerance, control)?;
+    Ok(solution(problem, &engine, step))
+}
+
+/// What the engine stands at.
+fn solution(problem: &LqProblem, engine: &Weighted, step: Step) -> Solution {
+    let answer = engine.answer();
+    let decision = engine.decision();
+    let weights = answer.weights.unwrap_or_default();
+    let objective = problem.penalty(&weights) + problem.loss(&decision);
+    Solution {
+        expansion: answer.expansion,
+        weights: Some(weights),
+        intercepts: answer.intercepts,
+        decision,
+        truncated: vec![false; problem.rows()],
+        majorant: None,
+        objective,
+        gap: step.gap,
+        trace: vec![objective],
+        iterations: step.iterations,
+        status: step.status,
+        solver: proximal::NAME,
+    }
+}
+
+/// q = 2, one function: sum w^2 + sum c hinge = 2 (1/2 sum w^2 + sum c/2 hinge).
+fn square(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let signs: Vec<f64> = (0..problem.rows()).map(|row| problem.sign(row)).collect();
+    let caps: Vec<f64> = (0..problem.rows()).map(|row| 0.5 * problem.cap(row, 0)).collect();
+    let halved = Problem::Two(TwoClass {
+        x: problem.x,
+        signs: &signs,
+        caps: &caps,
+        loss: Loss::hinge(),
+        norm: Norm::Squared,
+        kernel: &KernelFunction::Linear,
+        intercept: problem.intercept,
+    });
+    let mut options = options.clone();
+    if let Some(start) = &mut options.start {
+        start.expansion.iter_mut().for_each(|v| *v *= 0.5);
+    }
+    let mut found = solve_problem(choose("auto", &halved)?, &halved, &options, control)?;
+    found.expansion.iter_mut().for_each(|v| *v *= 2.0);
+    found.trace.iter_mut().for_each(|value| *value *= 2.0);
+    found.objective *= 2.0;
+    if found.weights.is_none() {
+        found.weights = Some(problem.pull(&found.expansion).iter().map(|u| 0.5 * u).collect());
+    }
+    Ok(found)
+}

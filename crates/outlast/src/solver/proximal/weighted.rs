@@ -1,0 +1,94 @@
+//! The weighted l1 problems of an L_q problem, one after another on the same rows with other rates:
+//!
+//! ```text
+//! min  sum rate_cj |w_cj| + sum_ij c_ij [1 - s_ij f_j(x_i)]_+
+//! ```
+//!
+//! q = 1 is one of them; reweighting for q < 1 is a sequence. Point and multipliers of one are the start of the next.
+
+use super::super::majorize::Step;
+use super::super::truncation::Answer;
+use super::apart::Apart;
+use super::columns::Columns;
+use super::engine::Engine;
+use super::{Saved, Solver, unit_of};
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::LqProblem;
+
+/// A point remembered, with its dual point and multipliers.
+#[derive(Clone)]
+pub(in crate::solver) struct Point {
+    saved: Saved,
+    multipliers: Vec<f64>,
+}
+
+pub(in crate::solver) struct Weighted<'a> {
+    solver: Solver<'a, Apart>,
+}
+
+impl<'a> Weighted<'a> {
+    /// All rates 1.
+    pub(in crate::solver) fn new(problem: &LqProblem<'a>, limit: usize) -> Self {
+        let (n, m) = (problem.rows(), problem.functions);
+        let each = |of: &dyn Fn(usize, usize) -> f64| -> Vec<f64> { (0..n * m).map(|at| of(at % n, at / n)).collect() };
+        let caps = each(&|row, function| problem.cap(row, function));
+        let unit = unit_of(&caps);
+        let caps: Vec<f64> = caps.into_iter().map(|cap| cap / unit).collect();
+        let rows = Apart { functions: m, signs: each(&|row, _| problem.sign(row)), caps };
+        let rates = vec![1.0; m * problem.x.cols()];
+        let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+        Weighted { solver: Solver { engine, caps: vec![0.0; n], limit } }
+    }
+
+    /// Rates are functions x columns.
+    pub(in crate::solver) fn set_rates(&mut self, rates: &[f64]) {
+        self.solver.engine.set_rates(rates);
+    }
+
+    /// The problem with all caps multiplied: another C. The multipliers follow.
+    pub(in crate::solver) fn scale_caps(&mut self, factor: f64) {
+        // in units of the caps nothing changes but the unit
+        self.solver.engine.unit *= factor;
+    }
+
+    /// Starts at coefficients (functions x columns) and intercepts.
+    pub(in crate::solver) fn start_at(&mut self, weights: &[f64], intercepts: &[f64]) {
+        self.solver.engine.start_at(weights, intercepts);
+    }
+
+    /// Starts the multipliers at V, rows x functions.
+    pub(in crate::solver) fn start_multipliers(&mut self, expansion: &[f64]) {
+        let engine = &mut self.solver.engine;
+        let m = engine.functions();
+        let n = engine.columns.rows();
+        if expansion.len() == n * m {
+            for (at, v) in expansion.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+                engine.multipliers[at % m * n + at / m] = v / engine.unit;
+            }
+        }
+    }
+
+    /// To a relative gap, from the current point.
+    pub(in crate::solver) fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        self.solver.engine.minimize(tolerance, self.solver.limit, control)
+    }
+
+    pub(in crate::solver) fn answer(&self) -> Answer {
+        self.solver.answer()
+    }
+
+    /// f + b, rows x functions.
+    pub(in crate::solver) fn decision(&self) -> Vec<f64> {
+        self.solver.decision()
+    }
+
+    pub(in crate::solver) fn point(&self) -> Point {
+        Point { saved: self.solver.point(), multipliers: self.solver.engine.multipliers.clone() }
+    }
+
+    pub(in crate::solver) fn go_to(&mut self, point: &Point) {
+        self.solver.go_to(&point.saved);
+        self.solver.engine.multipliers.clone_from(&point.multipliers);
+    }
+}
