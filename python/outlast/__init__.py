@@ -15,6 +15,7 @@ from ._ablation import AblationSVC
 from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._certify import Certificate, certify
 from ._files import load
+from ._lq import LqSVC
 from ._truncated import TruncatedSVC
 from ._widths import gamma_quartiles
 
@@ -23,6 +24,7 @@ __all__ = [
     "CentroidSVC",
     "Certificate",
     "LeaveOneOutSVC",
+    "LqSVC",
     "TruncatedSVC",
     "certify",
     "gamma_quartiles",

@@ -191,6 +191,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The weights of a linear kernel's functions, of shape (1, n_features) or (n_classes, n_features)."""
         return self._of_linear("coef_", lambda fitted: fitted.coef).reshape(self._fitted.functions, -1)
 
+    @property
+    def selected_features_(self) -> NDArray[Any]:
+        """Columns with a coefficient that is not 0: their names, where X had any, else their positions."""
+        columns = self._of_linear("selected_features_", lambda fitted: fitted.selected).astype(np.intp)
+        names = getattr(self, "feature_names_in_", None)
+        return columns if names is None else names[columns]
+
+    @property
+    def n_features_selected_(self) -> int:
+        """Number of columns with a coefficient that is not 0."""
+        return len(self._of_linear("n_features_selected_", lambda fitted: fitted.selected))
+
     def _of_linear(self, name: str, get: Callable[[_core.Fitted], NDArray[Any] | None]) -> NDArray[Any]:
         found = get(self._fitted) if hasattr(self, "_fitted") else None
         if found is None:

@@ -8,10 +8,12 @@ from . import _core
 from ._ablation import AblationSVC
 from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._estimator import KernelClassifier
+from ._lq import LqSVC
 from ._truncated import TruncatedSVC
 
 _ESTIMATORS: dict[str, type[KernelClassifier]] = {
     "truncated": TruncatedSVC,
+    "lq": LqSVC,
     "reh": AblationSVC,
     "rod": AblationSVC,
     "centroid": CentroidSVC,
@@ -31,7 +33,7 @@ def load(path: str | os.PathLike[str]) -> KernelClassifier:
 
     Returns
     -------
-    TruncatedSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
+    TruncatedSVC, LqSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
         Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
         fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used.
 

@@ -297,15 +297,3 @@ default="auto"
         k = len(self.classes_)
         payoff = np.eye(k) if matrix is None else np.reshape(matrix, (k, k))
         return float(np.average(payoff[places, decided], weights=sample_weight))
-
-    @property
-    def selected_features_(self) -> NDArray[Any]:
-        """Columns with a coefficient that is not 0: their names, where X had any, else their positions."""
-        columns = self._of_linear("selected_features_", lambda fitted: fitted.selected).astype(np.intp)
-        names = getattr(self, "feature_names_in_", None)
-        return columns if names is None else names[columns]
-
-    @property
-    def n_features_selected_(self) -> int:
-        """Number of columns with a coefficient that is not 0."""
-        return len(self._of_linear("n_features_selected_", lambda fitted: fitted.selected))

@@ -5,11 +5,13 @@
 //! or bad input, 130 interrupted.
 
 mod args;
+mod chart;
 mod commands;
 mod demo;
 mod destination;
 mod failure;
 mod output;
+mod svg;
 mod watch;
 
 use args::{Cli, Command};

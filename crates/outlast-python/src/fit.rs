@@ -7,8 +7,8 @@ use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma, Inliers, Kernel,
-    Labels, LeaveOneOut, Loss, Model, Penalty, Shift, Status, Truncated, Truncation,
+    Ablation, Baseline, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest, Gamma,
+    Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Shift, Status, Truncated, Truncation,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -152,6 +152,23 @@ impl AblationParameters {
 /// As [`TruncatedParameters`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
+pub struct LqParameters {
+    q: f64,
+    cost: Option<Vec<Vec<f64>>>,
+    solver: String,
+    feature_map: String,
+}
+
+impl LqParameters {
+    fn with(self, common: Common) -> outlast::Result<Lq> {
+        let feature_map = FeatureMap::from_name(&self.feature_map)?;
+        Ok(Lq { common, q: self.q, cost: self.cost, feature_map, solver: self.solver })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
 pub struct CentroidParameters {
     shift: NumberOrName,
 }
@@ -185,6 +202,7 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
             let form = AblationMethod::from_name(name).map_err(to_python)?;
             Box::new(parameters.extract::<AblationParameters>()?.with(common, form).map_err(to_python)?)
         }
+        "lq" => Box::new(parameters.extract::<LqParameters>()?.with(common).map_err(to_python)?),
         "centroid" => Box::new(parameters.extract::<CentroidParameters>()?.with(common).map_err(to_python)?),
         "loo" => Box::new(LeaveOneOut { common, factor: parameters.extract::<LeaveOneOutParameters>()?.factor }),
         other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),

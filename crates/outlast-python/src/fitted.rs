@@ -101,6 +101,12 @@ impl Fitted {
         &self.model.summary.penalty
     }
 
+    /// What a linear function is linear in.
+    #[getter]
+    fn feature_map(&self) -> &'static str {
+        self.model.predictor.feature_map().name()
+    }
+
     /// The utility matrix given, row by row.
     #[getter]
     fn utility(&self) -> Option<Vec<f64>> {

@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Centroid, ClassWeight, CostForm, Error, Estimator, Gamma, Inliers, Kernel, Labels, LeaveOneOut,
-    Loss, Penalty, Shift, Truncated, Truncation, io,
+    Ablation, Baseline, Centroid, ClassWeight, CostForm, Error, Estimator, FeatureMap, Gamma, Inliers, Kernel, Labels,
+    LeaveOneOut, Loss, Lq, Penalty, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub struct MethodArgs {
     /// order of the header unless the first column names it; all values >= 0
     #[arg(long, value_name = "FILE", conflicts_with = "cost", help_heading = "Method truncated")]
     pub utility: Option<PathBuf>,
-    /// What decisions cost: a CSV file as for --utility
+    /// What decisions cost: a CSV file as for --utility; for lq with zeros on the diagonal
     #[arg(long, value_name = "FILE", help_heading = "Method truncated")]
     pub cost: Option<PathBuf>,
     /// How costs enter the loss [default: utility]
@@ -76,6 +76,12 @@ pub struct MethodArgs {
     /// What is subtracted from each utility [default: keep]
     #[arg(long, value_parser = PossibleValuesParser::new(baselines()), help_heading = "Method truncated")]
     pub utility_baseline: Option<String>,
+    /// Power of the penalty sum |w|^q, in (0, 2]; below 1 it selects fewest variables [default: 1 for lq, 0.5 with --penalty lq]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method lq")]
+    pub q: Option<f64>,
+    /// What the function is linear in [default: identity]
+    #[arg(long, value_parser = PossibleValuesParser::new(feature_maps()), help_heading = "Method lq")]
+    pub feature_map: Option<String>,
     /// Look for the global optimum (two classes, hinge, --truncation 0): start from a convex relaxation as well, and on
     /// few rows prove the optimum by branch and bound; Ctrl-C ends it with the best model so far
     #[arg(long = "global", help_heading = "Method truncated")]
@@ -147,16 +153,18 @@ impl MethodArgs {
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_options(&self) -> Result<(), Failure> {
         let options = [
-            ("--c", self.c.is_some(), &["truncated", "reh", "rod", "centroid"][..]),
+            ("--c", self.c.is_some(), &["truncated", "lq", "reh", "rod", "centroid"][..]),
             ("--truncation", self.truncation.is_some(), &["truncated"]),
             ("--loss", self.loss.is_some(), &["truncated"]),
             ("--penalty", self.penalty.is_some(), &["truncated"]),
             ("--utility", self.utility.is_some(), &["truncated"]),
-            ("--cost", self.cost.is_some(), &["truncated"]),
+            ("--cost", self.cost.is_some(), &["truncated", "lq"]),
             ("--cost-form", self.cost_form.is_some(), &["truncated"]),
             ("--utility-baseline", self.utility_baseline.is_some(), &["truncated"]),
             ("--global", self.global_search, &["truncated"]),
-            ("--solver", self.solver.is_some(), &["truncated"]),
+            ("--solver", self.solver.is_some(), &["truncated", "lq"]),
+            ("--q", self.q.is_some(), &["truncated", "lq"]),
+            ("--feature-map", self.feature_map.is_some(), &["lq"]),
             ("--inlier-fraction", self.inlier_fraction.is_some(), &["rod"]),
             ("--no-refine", self.no_refine, &["reh", "rod"]),
             ("--shift", self.shift.is_some(), &["centroid"]),
@@ -184,6 +192,14 @@ impl MethodArgs {
                 let mut ablation = Ablation::new(AblationMethod::from_name(&self.method)?, c).refine(!self.no_refine);
                 ablation.inlier_fraction = self.inlier_fraction.unwrap_or_default();
                 Box::new(ablation)
+            }
+            "lq" => {
+                let mut lq = Lq::new(c);
+                lq.q = self.q.unwrap_or(lq.q);
+                lq.cost = cost;
+                lq.feature_map = named(&self.feature_map, FeatureMap::from_name)?.unwrap_or(lq.feature_map);
+                lq.solver = self.solver.clone().unwrap_or(lq.solver);
+                Box::new(lq)
             }
             "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
             "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
@@ -252,6 +268,7 @@ fn named<T>(name: &Option<String>, find: impl Fn(&str) -> outlast::Result<T>) ->
 fn methods() -> Vec<PossibleValue> {
     [
         ("truncated", "the loss is cut off; any number of classes jointly"),
+        ("lq", "the penalty sum |w|^q, which selects variables; linear, any number of classes"),
         ("reh", "convex relaxation of the hinge cut off at 0, with a bound of the global optimum"),
         ("rod", "convex relaxation of the hinge over a share of the rows"),
         ("centroid", "less margin is asked of rows far from the centre of their class"),
@@ -267,6 +284,10 @@ fn loss_names() -> Vec<&'static str> {
 
 fn penalties() -> Vec<PossibleValue> {
     Penalty::ALL.iter().map(|penalty| PossibleValue::new(penalty.name()).help(penalty.about())).collect()
+}
+
+fn feature_maps() -> Vec<PossibleValue> {
+    FeatureMap::ALL.iter().map(|map| PossibleValue::new(map.name()).help(map.about())).collect()
 }
 
 fn cost_forms() -> Vec<PossibleValue> {

@@ -61,6 +61,7 @@ const FIT_EXAMPLES: &str = "Examples:
   outlast fit data.csv --truncation none              the ordinary support vector machine
   outlast fit data.csv --utility utility.csv          decisions worth what the file says, any number of classes
   outlast fit data.csv --kernel linear --penalty l1   selects variables
+  outlast fit data.csv --method lq --q 0.5            selects fewer; see also outlast tune
   outlast fit data.csv --method reh                   convex relaxation, with a bound of the global optimum
   outlast fit small.csv --truncation 0 --global       look for the global optimum, and prove it if it can be
   outlast fit data.csv --outliers suspects.csv        every row with its margin, the worst are worth a look

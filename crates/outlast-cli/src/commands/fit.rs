@@ -253,7 +253,7 @@ impl Fitted {
         let number = |name: &str| summary.details.get(name).map(short).unwrap_or_default();
         let refined = if summary.details.get("refined") == Some(0.0) { ", not refined" } else { "" };
         let each = match (summary.method.as_str(), self.model.classes().len()) {
-            ("truncated", _) | (_, 2) => "",
+            ("truncated" | "lq", _) | (_, 2) => "",
             _ => ", each class against the others",
         };
         let c = short(summary.c);
@@ -265,6 +265,7 @@ impl Fitted {
             ),
             "centroid" => format!("centroid machine, shift = {}, C = {c}", number("shift")),
             "loo" => format!("leave-one-out machine, factor = {}", number("factor")),
+            "lq" => format!("hinge loss, penalty sum |w|^q with q = {}, C = {c}", number("q")),
             _ => {
                 let loss = match summary.truncation {
                     Some(truncation) => format!("{} loss truncated at {}", summary.loss, short(truncation)),

@@ -2,6 +2,7 @@
 
 use super::contour::{Grid, Place};
 use super::data::{Point, TRUE_RADIUS_SQUARED};
+use crate::svg::{STYLE, escape};
 use std::fmt::Write;
 
 /// One model's half of the picture.
@@ -31,13 +32,6 @@ const OUTSIDE: &str = "#e08214";
 const WRONG: &str = "#c2185b";
 const INK: &str = "#263238";
 
-const STYLE: &str =
-    "text { font-family: 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif; fill: #263238; }
-.head { font-size: 19px; font-weight: 600; }
-.title { font-size: 15px; font-weight: 600; }
-.small { font-size: 12px; fill: #607d8b; }
-.tick { font-size: 11px; fill: #607d8b; }
-.legend { font-size: 12px; }";
 
 /// The whole picture as SVG.
 pub fn draw(head: &str, points: &[Point], panels: &[Panel; 2]) -> String {
@@ -55,23 +49,6 @@ pub fn draw(head: &str, points: &[Point], panels: &[Panel; 2]) -> String {
     }
     legend(&mut svg);
     svg + "</svg>\n"
-}
-
-/// Text fit to stand in SVG.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for sign in text.chars() {
-        match sign {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            sign if sign.is_control() => escaped.push(' '),
-            sign => escaped.push(sign),
-        }
-    }
-    escaped
 }
 
 /// Where a panel stands.

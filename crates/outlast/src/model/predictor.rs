@@ -1,6 +1,6 @@
 //! The part of a model that predicts.
 
-use crate::data::{Class, Csr, Dense, Design, Squared};
+use crate::data::{Class, Csr, Dense, Design, FeatureMap, Squared};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
 use crate::solver::tiles;
@@ -113,6 +113,14 @@ impl Predictor {
         let weights = self.weights()?;
         let used = |column: usize| weights.iter().skip(column).step_by(self.features).any(|&w| w != 0.0);
         Some((0..self.features).filter(|&column| used(column)).collect())
+    }
+
+    /// What a linear function is linear in.
+    pub fn feature_map(&self) -> FeatureMap {
+        match &self.function {
+            Function::Squares { .. } => FeatureMap::Squares,
+            _ => FeatureMap::Identity,
+        }
     }
 
     /// w, functions x columns, for linear models; functions x (columns, then their squares) for those of squares.

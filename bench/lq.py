@@ -1,0 +1,81 @@
+"""Rows of the table for the L_q penalty: against a linear program, the paper's algorithm, a plain l2 fit, and cold fits."""
+
+import numpy as np
+import sets
+from peers import Peer, missing
+from report import Result
+from rows import REHLINE, Job, against, best_of, timed, told
+from scipy import sparse
+from sklearn.model_selection import StratifiedKFold
+
+import outlast
+
+HIGHS, LQA, COLD = "HiGHS LP", "the paper's algorithm", "cold fits"
+POWERS = (0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
+
+
+def jobs(quick, limit):
+    """Every row, small ones first."""
+    repeats = 1 if quick else 3
+    yield Job("lq q=1 n=300 d=2000", lambda: _program(repeats, limit))
+    yield Job("lq path n=400 d=200", lambda: _path(6 if quick else 30))
+    shapes = [(1_000, 10_000, False)] if quick else [(1_000, 10_000, False), (500, 100_000, False), (500, 100_000, True)]
+    for n, d, few in shapes:
+        yield Job(f"lq q=0.5 n={n} d={d}{' sparse' if few else ''}", lambda n=n, d=d, few=few: _reweighted(n, d, few))
+    yield Job("lq q=1 n=100000 d=100", lambda: _tall(repeats, limit), missing(REHLINE))
+
+
+def _note(model):
+    return f"{model.n_features_selected_} variables, {told(model)}"
+
+
+def _result(name, peer, ours, theirs, must, want, value, model, stopped=False):
+    return Result(name, peer, ours, theirs, must, want, value, model.gap_, note=_note(model), stopped=stopped,
+                  converged=model.status_ == "converged")
+
+
+def _program(repeats, limit):
+    X, y = sets.sparse_truth(300, 2_000, 2)
+    peer = Peer(HIGHS, X, y, limit)
+    try:
+        (ours,), theirs, (model,), found = against(peer, repeats, lambda: outlast.LqSVC().fit(X, y))
+    finally:
+        peer.close()
+    value = None if found is None else model.objective_ / found
+    return [_result("lq q=1 n=300 d=2000", HIGHS, ours, theirs or limit, 0.1, 0.03, value, model, theirs is None)]
+
+
+def _reweighted(n, d, few):
+    """The paper's algorithm from its own start, ours on one run of it. Both end in local minima."""
+    X, y = sets.sparse_truth(n, d, 2)
+    if few:
+        rng = np.random.default_rng(1)
+        hidden = rng.random(X.shape) < 0.98
+        hidden[:, :10] = False
+        X[hidden] = 0.0
+        X = sparse.csr_matrix(X)
+    ours, model = timed(lambda: outlast.LqSVC(q=0.5).fit(X, y))
+    theirs, other = timed(lambda: outlast.LqSVC(q=0.5, solver="lqa", tol=1e-3).fit(X, y))
+    name = f"lq q=0.5 n={n} d={d}{' sparse' if few else ''}"
+    return [_result(name, LQA, ours, theirs, 0.2, None, model.objective_ / other.objective_, model)]
+
+
+def _tall(repeats, limit):
+    X, y = sets.synthetic(100_000, 100)
+    peer = Peer(REHLINE, X, y, limit)
+    try:
+        (ours,), theirs, (model,), _ = against(peer, repeats, lambda: outlast.LqSVC().fit(X, y), ask=False)
+    finally:
+        peer.close()
+    return [_result("lq q=1 n=100000 d=100", f"{REHLINE}, l2", ours, theirs or limit, 5.0, None, None, model, theirs is None)]
+
+
+def _path(count):
+    """The whole search against one fit for each (C, q) and fold, the same folds."""
+    X, y = sets.sparse_truth(400, 200, 2)
+    Cs = np.geomspace(0.01, 10.0, count)
+    folds = list(StratifiedKFold(5).split(X, y))
+    (ours,), (search,) = best_of(1, lambda: timed(lambda: outlast.LqSVCCV(Cs, POWERS, cv=folds).fit(X, y)))
+    theirs, _ = timed(lambda: [outlast.LqSVC(C, q=q).fit(X[train], y[train]) for train, _ in folds for q in POWERS for C in Cs])
+    name = f"lq path n=400 d=200, {count} C x {len(POWERS)} q, 5 folds"
+    return [_result(name, COLD, ours, theirs, 0.05, None, None, search)]

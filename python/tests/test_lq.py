@@ -1,0 +1,177 @@
+"""The L_q machine: cvxpy judges the convex cases, brute force and the paper's algorithm the others."""
+
+import lq_judge as judge
+import lq_papers as papers
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+import outlast
+from outlast import LqSVC, TruncatedSVC
+
+CLOSE = 1e-6
+"""Relative difference allowed between our objective and the judge's; our tolerance is 100 times smaller."""
+
+TOL = 1e-8
+
+
+def data(n, d, k, seed=0):
+    """Columns of which three count, one rule per class, and some labels at random."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = (X[:, :3] @ rng.standard_normal((3, k)) + 0.3 * rng.standard_normal((n, k))).argmax(axis=1)
+    y[:k] = np.arange(k)
+    return X, y
+
+
+def prices(k, seed=0):
+    matrix = np.random.default_rng(seed + k).uniform(0.2, 2.0, (k, k))
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+@pytest.mark.parametrize("costly", [False, True])
+@pytest.mark.parametrize("shape", [(60, 6), (25, 40)])
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("q", [1.0, 1.5, 2.0])
+def test_the_convex_cases_reach_the_judge_s_minimum(q, k, shape, costly):
+    X, y = data(*shape, k)
+    cost = prices(k) if costly else None
+    model = LqSVC(1.0, q=q, cost=cost, tol=TOL).fit(X, y)
+    assert model.status_ == "converged" and model.gap_ <= TOL
+    assert model.objective_ == pytest.approx(judge.minimum(X, y, 1.0, q, cost, k), rel=CLOSE)
+    assert model.objective_ == pytest.approx(judge.value(model.coef_, model.intercept_, X, y, 1.0, q, cost), rel=1e-9)
+    assert np.abs(model.coef_).max() > 1e-3
+    if k > 2:
+        assert np.abs(model.coef_.sum(axis=0)).max() < 1e-9 and abs(model.intercept_.sum()) < 1e-9
+    if q == 1.0:
+        assert 0 < model.n_features_selected_ < shape[1]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("q", [0.3, 0.7])
+def test_powers_below_one_end_in_a_better_place_than_the_paper_s_algorithm(k, q):
+    below, sparser = 0, 0
+    for seed in range(6):
+        X, y = data(80, 12, k, seed)
+        ours, theirs = LqSVC(0.5, q=q, tol=TOL).fit(X, y), LqSVC(0.5, q=q, solver="lqa", tol=1e-4).fit(X, y)
+        assert ours.objective_ == pytest.approx(judge.value(ours.coef_, ours.intercept_, X, y, 0.5, q), rel=1e-9)
+        assert ours.objective_ <= theirs.objective_ * (1 + 1e-9)
+        assert np.all(np.diff(ours.objective_trace_) <= 1e-9 * ours.objective_)
+        assert np.all(np.diff(theirs.objective_trace_) <= 1e-9 * theirs.objective_)
+        # what a local minimum can't have: C sum c |x_j| (1/|w|) q |w|^q >= slope of the penalty
+        smallest = (q / (0.5 * np.abs(X).sum(axis=0).max() * (1 if k == 2 else k))) ** (1 / (1 - q))
+        assert np.all((ours.coef_ == 0) | (np.abs(ours.coef_) >= smallest * (1 - 1e-6)))
+        below += ours.objective_ < theirs.objective_ * (1 - 1e-4)
+        sparser += ours.n_features_selected_ < theirs.n_features_selected_
+    assert below > 0 and sparser > 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
+def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q):
+    X, y = data(70, 5, k, 3)
+    C = 0.4
+
+    def after(steps):
+        with pytest.warns(outlast_warning):
+            return LqSVC(C, q=q, solver="lqa", max_iter=steps, tol=1e-12).fit(X, y)
+
+    from sklearn.exceptions import ConvergenceWarning as outlast_warning
+
+    model = after(1)
+    for step in range(2, 5):
+        w, b = judge.lqa_step(model.coef_, model.intercept_, X, y, C, q, 1e-10)
+        model = after(step)
+        np.testing.assert_allclose(model.coef_, w, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(model.intercept_, b, rtol=1e-6, atol=1e-8)
+        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-7)
+
+
+def test_dense_sparse_and_weights_agree():
+    X, y = data(60, 8, 3)
+    X[np.abs(X) < 0.5] = 0.0
+    weights = np.random.default_rng(0).integers(0, 3, 60)
+    weights[:3] = 1
+    dense = LqSVC(tol=TOL).fit(X, y, sample_weight=weights)
+    packed = LqSVC(tol=TOL).fit(sparse.csr_matrix(X), y, sample_weight=weights)
+    repeated = LqSVC(tol=TOL).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert packed.objective_ == pytest.approx(dense.objective_, rel=CLOSE)
+    assert repeated.objective_ == pytest.approx(dense.objective_, rel=CLOSE)
+
+
+def test_squares_are_polynomial_features_without_products():
+    rng = np.random.default_rng(0)
+    X, y = papers.example_3(120, 3, rng)
+    model = LqSVC(3.0, q=1.0, feature_map="squares", tol=TOL).fit(X, y)
+    both = LqSVC(3.0, q=1.0, tol=TOL).fit(np.c_[X, X**2], y)
+    assert model.coef_.shape == (1, 10) and model.n_features_in_ == 5
+    assert model.objective_ == pytest.approx(both.objective_, rel=CLOSE)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0, :5] + X**2 @ model.coef_[0, 5:] + model.intercept_)
+    np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(np.any(model.coef_.reshape(2, 5) != 0, axis=0)))
+    pipeline = make_pipeline(PolynomialFeatures(2), StandardScaler(), LqSVC(q=0.5)).fit(X, y)
+    assert pipeline.score(X, y) > 0.8
+
+
+def test_selected_columns_go_by_name_and_files_keep_all(tmp_path):
+    X, y = data(80, 10, 3)
+    frame = pd.DataFrame(X, columns=[f"c{column}" for column in range(10)])
+    model = LqSVC(0.3, q=0.5, cost=prices(3), feature_map="squares").fit(frame, y)
+    assert model.selected_features_.tolist() == [f"c{column}" for column in np.flatnonzero(
+        np.any(model.coef_.reshape(3, 2, 10) != 0, axis=(0, 1)))]
+    model.save(tmp_path / "model")
+    again = outlast.load(tmp_path / "model")
+    assert isinstance(again, LqSVC)
+    assert (again.C, again.q, again.solver, again.feature_map) == (0.3, 0.5, "auto", "squares")
+    np.testing.assert_array_equal(again.cost, prices(3))
+    np.testing.assert_array_equal(again.decision_function(frame), model.decision_function(frame))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"q": 0.0}, "q = 0"),
+        ({"q": 2.5}, "q = 2.5"),
+        ({"q": np.nan}, "q = NaN"),
+        ({"solver": "simplex"}, "solver"),
+        ({"feature_map": "cubes"}, "feature_map"),
+        ({"cost": [[0, 1, 1], [1, 0.5, 1], [1, 1, 0]]}, "right decision"),
+        ({"cost": [[0, 1], [1, 0]]}, "cost"),
+        ({"cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "cost"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X, y = data(20, 3, 3)
+    with pytest.raises(ValueError, match=message):
+        LqSVC(**parameters).fit(X, y)
+
+
+def test_constant_and_duplicate_columns():
+    X, y = data(60, 5, 2)
+    plain = LqSVC(0.3, tol=TOL).fit(X, y)
+    doubled = LqSVC(0.3, tol=TOL).fit(np.c_[X, X[:, 0], np.full(60, 7.0), np.zeros(60)], y)
+    assert doubled.objective_ == pytest.approx(plain.objective_, rel=CLOSE)
+    assert np.all(doubled.coef_[0, -2:] == 0)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_truncated_loss_with_the_penalty(k):
+    """A robust and sparse machine: fewer columns than l1 at no larger truncated loss than its own l1 start's objective."""
+    X, y = data(150, 20, k, 1)
+    far = np.random.default_rng(1).choice(150, 8, replace=False)
+    X[far] *= 20
+    model = TruncatedSVC(0.5, kernel="linear", penalty="lq", q=0.5).fit(X, y)
+    plain = TruncatedSVC(0.5, kernel="linear", penalty="l1").fit(X, y)
+    assert np.all(np.diff(model.objective_trace_) <= 1e-9 * model.objective_)
+    margins, most = model.margins_, 1 + 1 / (k - 1) if k > 2 else 2.0
+    value = (np.abs(model.coef_) ** 0.5).sum() + 0.5 * np.clip(1 - margins, 0, most).sum()
+    assert model.objective_ == pytest.approx(value, rel=1e-6)
+    others = (np.abs(plain.coef_) ** 0.5).sum() + 0.5 * np.clip(1 - plain.margins_, 0, most).sum()
+    assert model.objective_ <= others
+    assert 0 < model.n_features_selected_ <= plain.n_features_selected_
+    same = TruncatedSVC(0.5, kernel="linear", penalty="lq", q=1.0).fit(X, y)
+    assert same.objective_ == pytest.approx(plain.objective_, rel=1e-6)
