@@ -41,7 +41,7 @@ rust-test:
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy matplotlib onnx onnxruntime libsvm-official liblinear-official
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)

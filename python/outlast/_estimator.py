@@ -236,6 +236,37 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("a callable kernel can't be kept in a model file: pickle the estimator instead")
         self._fitted.save(os.fspath(path))
 
+    def export(self, path: str | os.PathLike[str], format: str) -> None:
+        """Write the model in the form of another program.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        format : {"libsvm", "liblinear", "onnx", "json"}
+            "libsvm": a LIBSVM model file, two classes. "liblinear": a LIBLINEAR model file, linear models. "onnx": a graph of
+            plain tensor operators in double precision with the input X and the outputs label and scores. "json": every number
+            that predicts. The first two know whole numbers as classes only: other classes are numbered from 0 in the order of
+            `classes_`, and a warning says so.
+
+        Examples
+        --------
+        >>> import json, os, tempfile
+        >>> from outlast import TruncatedSVC
+        >>> model = TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.json")
+        ...     model.export(path, "json")
+        ...     with open(path) as file:
+        ...         json.load(file)["classes"]
+        ['a', 'b']
+        """
+        check_is_fitted(self)
+        if self._training_rows is not None:
+            raise ValueError("a callable kernel can't be exported: only its author knows it")
+        for note in self._fitted.export(os.fspath(path), _input.text("format", format)):
+            warnings.warn(note, UserWarning, stacklevel=2)
+
     def _accepted(self) -> dict[str, Any]:
         """What validate_data lets through as it is."""
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Predict(request) => commands::predict::run(&request),
         Command::Evaluate(request) => commands::evaluate::run(&request),
         Command::Certify(request) => commands::certify::run(&request),
+        Command::Export(request) => commands::export::run(&request),
         Command::Gamma(request) => commands::gamma::run(&request),
         Command::Demo(request) => demo::run(&request),
     };

@@ -341,6 +341,11 @@ impl Fitted {
         py.detach(|| storage::save(&self.model, &path))
     }
 
+    /// Writes the model in the form of another program; returns what the reader should know about it.
+    fn export(&self, py: Python<'_>, path: PathBuf, format: &str) -> PyResult<Vec<String>> {
+        py.detach(|| storage::export(&self.model, &path, format))
+    }
+
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Fitted> {

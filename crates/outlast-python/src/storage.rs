@@ -20,3 +20,11 @@ pub fn save(model: &Model, path: &Path) -> PyResult<()> {
 pub fn load(path: &Path) -> PyResult<Model> {
     outlast::io::load_model(path).map_err(to_python)
 }
+
+pub fn export(model: &Model, path: &Path, format: &str) -> PyResult<Vec<String>> {
+    let exported = outlast::io::ExportFormat::from_name(format)
+        .and_then(|format| outlast::io::export_model(model, format))
+        .map_err(to_python)?;
+    outlast::io::write_atomically(path, |out| out.write_all(&exported.bytes)).map_err(to_python)?;
+    Ok(exported.notes)
+}

@@ -6,7 +6,9 @@ mod method;
 pub use data::DataArgs;
 pub use method::MethodArgs;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand};
+use outlast::io::ExportFormat;
 use std::path::PathBuf;
 
 /// Support vector machines that outlast bad labels and outliers.
@@ -49,6 +51,9 @@ pub enum Command {
     /// Say how far a model may be from the global optimum of its problem
     #[command(after_help = CERTIFY_EXAMPLES)]
     Certify(CertifyArgs),
+    /// Write a model in the form of another program
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
     /// Show what truncation does, on made-up data with wrong labels
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
@@ -96,6 +101,14 @@ const CERTIFY_EXAMPLES: &str = "Examples:
 
 The model must have two classes, the hinge truncated at 0 (or method reh) and the l2 penalty; the data are those it was fitted
 to. The bound is close for small C or classes that are nearly separable; for large C it falls towards 0 and says little.";
+
+const EXPORT_EXAMPLES: &str = "Examples:
+  outlast export model.outlast --format libsvm -o model.libsvm       svm-predict reads it
+  outlast export model.outlast --format onnx -o model.onnx           input X, outputs label and scores, double precision
+  outlast export model.outlast --format json -o - | jq .classes
+
+LIBSVM takes models of two classes, LIBLINEAR linear ones. Both know whole numbers as classes only: others are numbered from 0,
+and a note says which is which.";
 
 const DEMO_EXAMPLES: &str = "Examples:
   outlast demo
@@ -193,6 +206,22 @@ pub struct CertifyArgs {
     pub show: OutputArgs,
 }
 
+/// Arguments of `outlast export`.
+#[derive(Args)]
+pub struct ExportArgs {
+    /// Model file written by `outlast fit`
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The form
+    #[arg(long, value_parser = PossibleValuesParser::new(export_formats()))]
+    pub format: String,
+    /// Write to this file (all of it, or none); - is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub show: OutputArgs,
+}
+
 /// Arguments of `outlast gamma`.
 #[derive(Args)]
 pub struct GammaArgs {
@@ -228,6 +257,10 @@ pub struct DemoArgs {
     pub flip: f64,
     #[command(flatten)]
     pub show: OutputArgs,
+}
+
+fn export_formats() -> Vec<PossibleValue> {
+    ExportFormat::ALL.iter().map(|format| PossibleValue::new(format.name()).help(format.about())).collect()
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -2,6 +2,7 @@
 
 pub mod certify;
 pub mod evaluate;
+pub mod export;
 pub mod fit;
 pub mod gamma;
 pub mod predict;

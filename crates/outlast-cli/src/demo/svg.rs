@@ -32,7 +32,6 @@ const OUTSIDE: &str = "#e08214";
 const WRONG: &str = "#c2185b";
 const INK: &str = "#263238";
 
-
 /// The whole picture as SVG.
 pub fn draw(head: &str, points: &[Point], panels: &[Panel; 2]) -> String {
     let mut svg = String::new();

@@ -6,6 +6,7 @@
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
+//! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
 //! Nothing in a file can make this module panic, and it allocates no more than a small multiple of what it has read: every
@@ -28,6 +29,7 @@
 mod atomic;
 mod columns;
 mod csv;
+mod export;
 mod field;
 mod libsvm;
 mod lines;
@@ -38,6 +40,7 @@ mod source;
 mod table;
 
 pub use atomic::write_atomically;
+pub use export::{ExportFormat, Exported, export_model};
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
 pub use payoff::read_payoff;
