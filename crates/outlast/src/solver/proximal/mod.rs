@@ -46,7 +46,7 @@ use engine::Engine;
 use many::Many;
 use rows::Rows;
 use two::Two;
-pub(in crate::solver) use weighted::Weighted;
+pub(in crate::solver) use weighted::{Point, Weighted};
 
 /// The solver's name.
 pub const NAME: &str = "proximal-newton";
