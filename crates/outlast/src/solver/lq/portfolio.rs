@@ -8,7 +8,8 @@
 //!   returned is never above that;
 //! - w = 0; and the start given, if any.
 //!
-//! Each is followed loosely, and the best is then followed to the tolerance.
+//! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
+//! sign the loss asks for, as long as that leads lower and is cheap; and what is best then is followed to the tolerance.
 
 use super::super::proximal::Weighted;
 use super::super::{Options, Solution, Status, proximal};
@@ -26,6 +27,10 @@ const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
 const ROUGH: f64 = 1e-3;
 /// Multiplications of a linear system that is cheap.
 const CHEAP: f64 = 1e8;
+/// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
+const MOVES: f64 = 3e7;
+const ROUNDS: usize = 10;
+const NEWCOMERS: usize = 20;
 /// The paper's algorithm as a start: relative decrease at which it ends, and most steps.
 const LQA: (f64, usize) = (1e-7, 500);
 
@@ -91,9 +96,51 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     }
     starts.push(nothing(problem));
     match best(problem, starts, &rough, control)? {
-        Some(found) => polish(problem, found, &fine, control),
+        Some(found) => polish(problem, improve(problem, found, &rough, control)?, &fine, control),
         None => super::absolute(problem, options, control),
     }
+}
+
+/// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget lasts.
+fn improve(problem: &LqProblem, mut best: Local, effort: &Effort, control: &Control) -> Result<Local> {
+    let (n, m, d) = (problem.rows(), problem.functions, problem.x.cols());
+    let mut budget = MOVES;
+    for _ in 0..ROUNDS {
+        let used: Vec<bool> = (0..d).map(|column| (0..m).any(|j| best.weights[j * d + column] != 0.0)).collect();
+        let count = used.iter().filter(|used| **used).count();
+        let typical = best.weights.iter().map(|w| w.abs()).sum::<f64>() / best.size().max(1) as f64;
+        let pulled = problem.pull(&best.expansion);
+        let pull_of = |column: usize| (0..m).map(|j| pulled[j * d + column].abs()).fold(0.0, f64::max);
+        let mut columns: Vec<usize> = (0..d).filter(|&column| !used[column]).collect();
+        columns.sort_by(|&a, &b| pull_of(b).total_cmp(&pull_of(a)));
+        columns.truncate(NEWCOMERS);
+        columns.extend((0..d).filter(|&column| used[column]));
+        let mut lower = None;
+        for column in columns {
+            budget -= (n * m * (count + 1) * (count + 10)) as f64;
+            if budget < 0.0 || control.out_of_time() {
+                return Ok(best);
+            }
+            let mut weights = best.weights.clone();
+            let size = if typical > 0.0 { typical } else { 1.0 };
+            let mean = (0..m).map(|j| pulled[j * d + column]).sum::<f64>() / m as f64;
+            for j in 0..m {
+                let v = pulled[j * d + column] - if m == 1 { 0.0 } else { mean };
+                let largest = pull_of(column).max(f64::MIN_POSITIVE);
+                weights[j * d + column] = if used[column] { 0.0 } else { size * v / largest };
+            }
+            let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), effort, control)?;
+            let than = lower.as_ref().unwrap_or(&best);
+            if found.objective() < than.objective() * (1.0 - 1e-6) {
+                lower = Some(found);
+            }
+        }
+        match lower {
+            Some(found) => best = found,
+            None => break,
+        }
+    }
+    Ok(best)
 }
 
 /// Follows a local minimum found roughly to the tolerance.
@@ -117,8 +164,10 @@ pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
     let objective = problem.penalty(&found.weights) + problem.loss(&found.decision);
     let mut trace = found.report.trace;
     trace.pop();
-    trace.retain(|value| *value >= objective);
     trace.push(objective);
+    for at in (1..trace.len()).rev() {
+        trace[at - 1] = trace[at - 1].max(trace[at]);
+    }
     Solution {
         expansion: found.expansion,
         decision: found.decision,

@@ -1,16 +1,18 @@
-//! 1 < q <= 2: a primal-dual interior point method in the dual variables.
+//! 1 < q <= 2: a primal-dual interior point method.
 //!
-//! The coefficients are those that belong to V, w = grad g(X'V) with g the conjugate of the penalty (see [`LqProblem`]): the power
-//! q / (q - 1) >= 2, with second derivatives everywhere. For each term z = 1 - s f is written xi - t with
+//! With w = w+ - w-, both >= 0, and z = 1 - s f of a term written xi - t, the conditions are
 //!
 //! ```text
-//! alpha t = mu,   (c - alpha) xi = mu,   xi, t >= 0,   0 <= alpha <= c,    V = s alpha balanced over the functions if b is free
+//! alpha t = mu,   (c - alpha) xi = mu,   w+ v+ = mu,   w- v- = mu,        V = s alpha balanced over the functions if b is free
+//! q (w+)^(q-1) - v+ = u - m = v- - q (w-)^(q-1),   u = X'V,     m the multiplier of sum_j w_j = 0 (0 for one function)
 //! ```
 //!
-//! and mu falls to 0. A Newton step has dV = k - W df, df = X B X'dV + db, W = 1 / (t / alpha + xi / (c - alpha)) and B = g'': the
-//! equations of [`Normal`]. Each step is a predictor and a corrector with one factor (Mehrotra). V stays feasible, so that every point
-//! comes with a certificate: P - D = sum c [z]_+ - alpha z. A step is shortened until the products and the error of xi - t = z together
-//! fall; for q near 1, where g is nearly a wall, that happens.
+//! and mu falls to 0. As q falls to 1 these become those of the linear program. A Newton step has dV = k - W df and
+//! dw = B (du - dm) + constant with W = 1 / (t / alpha + xi / (c - alpha)), B = E+ + E-, E = 1 / (q (q-1) w^(q-2) + v / w): the
+//! equations of [`Normal`]. Each step is a predictor and a corrector with one factor (Mehrotra).
+//!
+//! V stays within its box and balanced, so that every point has a certificate: r V is feasible for 0 <= r <= 1 with the dual value
+//! r sum alpha - r^p g(X'V), p = q / (q - 1) and g the conjugate of the penalty (see [`LqProblem`]), and the best r is known.
 
 use super::super::{Options, Solution, Status};
 use super::normal::{Normal, pull, push};
@@ -18,38 +20,99 @@ use super::{SMOOTH, rows_by_functions};
 use crate::control::{Control, Progress};
 use crate::error::Result;
 use crate::problem::LqProblem;
-use crate::problem::lq::conjugate;
+use crate::problem::lq::{conjugate, power};
 
-const MOST_STEPS: usize = 200;
+const MOST_STEPS: usize = 300;
 /// Share of the way to the boundary that a step goes.
-const REACH: f64 = 0.995;
-/// Share of the fall a step promises that it must keep.
-const KEPT: f64 = 0.05;
-/// Halvings of a step.
-const HALVINGS: usize = 12;
+const REACH: f64 = 0.99;
 /// Steps without a smaller gap after which rounding is taken to be the reason.
-const PATIENCE: usize = 6;
+const PATIENCE: usize = 15;
 
-/// A point; vectors over terms list those that count.
-#[derive(Clone)]
-struct Point {
-    alpha: Vec<f64>,
-    t: Vec<f64>,
-    xi: Vec<f64>,
-    intercepts: Vec<f64>,
-    /// What follows from alpha: w and g'', functions x columns; g; and f without b at all rows, function-major.
-    weights: Vec<f64>,
-    bends: Vec<f64>,
-    conjugate: f64,
-    decision: Vec<f64>,
+/// A pair of numbers >= 0 whose product falls to 0: values and their steps.
+#[derive(Clone, Default)]
+struct Couple {
+    x: Vec<f64>,
+    z: Vec<f64>,
 }
 
-/// A direction.
-struct Direction {
-    alpha: Vec<f64>,
-    t: Vec<f64>,
-    xi: Vec<f64>,
+impl Couple {
+    fn product(&self) -> f64 {
+        crate::linalg::dot(&self.x, &self.z)
+    }
+
+    /// The longest step that keeps the signs.
+    fn room(&self, by: &Couple) -> f64 {
+        let sides = self.x.iter().zip(&by.x).chain(self.z.iter().zip(&by.z));
+        sides.filter(|(_, step)| **step < 0.0).fold(f64::INFINITY, |room, (value, step)| room.min(-value / step))
+    }
+
+    fn product_after(&self, by: &Couple, length: f64) -> f64 {
+        let pairs = self.x.iter().zip(&by.x).zip(self.z.iter().zip(&by.z));
+        pairs.map(|((x, dx), (z, dz))| (x + length * dx) * (z + length * dz)).sum()
+    }
+
+    fn advance(&mut self, by: &Couple, length: f64) {
+        self.x.iter_mut().zip(&by.x).for_each(|(x, by)| *x += length * by);
+        self.z.iter_mut().zip(&by.z).for_each(|(z, by)| *z += length * by);
+    }
+
+    /// target - dx dz
+    fn corrected(&self, target: f64) -> Vec<f64> {
+        self.x.iter().zip(&self.z).map(|(dx, dz)| target - dx * dz).collect()
+    }
+}
+
+/// t with alpha, xi with c - alpha (terms that count); w+ with v+, w- with v- (functions x columns).
+#[derive(Clone, Default)]
+struct Couples {
+    low: Couple,
+    high: Couple,
+    plus: Couple,
+    minus: Couple,
+}
+
+impl Couples {
+    fn all(&self) -> [&Couple; 4] {
+        [&self.low, &self.high, &self.plus, &self.minus]
+    }
+
+    fn count(&self) -> usize {
+        self.all().iter().map(|couple| couple.x.len()).sum()
+    }
+
+    fn product(&self) -> f64 {
+        self.all().iter().map(|couple| couple.product()).sum()
+    }
+
+    fn room(&self, by: &Couples) -> f64 {
+        self.all().iter().zip(by.all()).fold(f64::INFINITY, |room, (couple, by)| room.min(couple.room(by)))
+    }
+
+    fn product_after(&self, by: &Couples, length: f64) -> f64 {
+        self.all().iter().zip(by.all()).map(|(couple, by)| couple.product_after(by, length)).sum()
+    }
+}
+
+/// What products are aimed at.
+struct Targets {
+    low: Vec<f64>,
+    high: Vec<f64>,
+    plus: Vec<f64>,
+    minus: Vec<f64>,
+}
+
+#[derive(Clone)]
+struct Point {
+    couples: Couples,
     intercepts: Vec<f64>,
+    /// m, one per column.
+    middles: Vec<f64>,
+}
+
+/// What follows from a point: u (functions x columns) and f (function-major).
+struct View {
+    pulled: Vec<f64>,
+    decision: Vec<f64>,
 }
 
 struct Inside<'a> {
@@ -70,48 +133,18 @@ impl<'a> Inside<'a> {
         Inside { problem, at, caps, signs }
     }
 
-    fn rows(&self) -> usize {
-        self.problem.rows()
-    }
-
-    /// V, function-major over all rows.
+    /// V, function-major over all rows, of numbers by term.
     fn spread(&self, alpha: &[f64]) -> Vec<f64> {
-        let mut v = vec![0.0; self.rows() * self.problem.functions];
+        let mut v = vec![0.0; self.problem.rows() * self.problem.functions];
         for ((&at, sign), alpha) in self.at.iter().zip(&self.signs).zip(alpha) {
             v[at] = sign * alpha;
         }
         v
     }
 
-    /// What follows from alpha.
-    fn follow(&self, alpha: Vec<f64>, t: Vec<f64>, xi: Vec<f64>, intercepts: Vec<f64>) -> Point {
-        let (m, d) = (self.problem.functions, self.problem.x.cols());
-        let pulled = pull(self.problem.x, &self.spread(&alpha), m);
-        let (mut weights, mut bends) = (vec![0.0; m * d], vec![0.0; m * d]);
-        let mut value = 0.0;
-        let mut u = vec![0.0; m];
-        for column in 0..d {
-            (0..m).for_each(|j| u[j] = pulled[j * d + column]);
-            let found = conjugate(&u, self.problem.q);
-            value += found.value;
-            for j in 0..m {
-                weights[j * d + column] = found.weights[j];
-                bends[j * d + column] = found.bends[j];
-            }
-        }
-        let decision = push(self.problem.x, &weights, &vec![0.0; m], m);
-        Point { alpha, t, xi, intercepts, weights, bends, conjugate: value, decision }
-    }
-
-    /// z = 1 - s f of a term.
-    fn z(&self, point: &Point, term: usize) -> f64 {
-        let at = self.at[term];
-        1.0 - self.signs[term] * (point.decision[at] + point.intercepts[at / self.rows()])
-    }
-
-    /// A balanced share of every cap, small enough that no column stands beyond where its coefficient would be 1.
+    /// A balanced share of every cap, small enough that no |u| is above q / 2, and all w+ = w- = 1: f = 0, and all equations hold.
     fn start(&self) -> Point {
-        let (m, n, d) = (self.problem.functions, self.rows(), self.problem.x.cols());
+        let (m, n, d, q) = (self.problem.functions, self.problem.rows(), self.problem.x.cols(), self.problem.q);
         // terms of equal kind: those of one function, or for one function those of one sign
         let kind = |term: usize| if m == 1 { usize::from(self.signs[term] > 0.0) } else { self.at[term] / n };
         let mut totals = vec![0.0; m.max(2)];
@@ -120,132 +153,167 @@ impl<'a> Inside<'a> {
         let share = |term: usize| if self.problem.intercept { least / totals[kind(term)] } else { 1.0 };
         let full: Vec<f64> = (0..self.at.len()).map(|term| share(term) * self.caps[term]).collect();
         let pulled = pull(self.problem.x, &self.spread(&full), m);
-        let spread = |column: usize| {
-            let entries = (0..m).map(|j| pulled[j * d + column]);
-            let mean = if m == 1 { 0.0 } else { entries.clone().sum::<f64>() / m as f64 };
-            entries.fold(0.0f64, |most, u| most.max((u - mean).abs()))
+        let mean = |column: usize| match m {
+            1 => 0.0,
+            _ => (0..m).map(|j| pulled[j * d + column]).sum::<f64>() / m as f64,
         };
-        let worst = (0..d).map(spread).fold(0.0, f64::max);
-        let factor = (0.5 * self.problem.q / worst).min(0.5);
-        let alpha = full.iter().map(|full| factor * full).collect();
+        let worst = (0..m * d).map(|at| (pulled[at] - mean(at % d)).abs()).fold(0.0, f64::max);
+        let factor = (0.5 * q / worst).min(0.5);
+        let alpha: Vec<f64> = full.iter().map(|full| factor * full).collect();
+        let rest = alpha.iter().zip(&self.caps).map(|(alpha, cap)| cap - alpha).collect();
+        let slope = |sign: f64| (0..m * d).map(|at| q - sign * factor * (pulled[at] - mean(at % d))).collect();
         let count = self.at.len();
-        self.follow(alpha, vec![1.0; count], vec![2.0; count], vec![0.0; m])
-    }
-
-    /// Sum of the products, and of the errors of xi - t = z times c.
-    fn merit(&self, point: &Point) -> (f64, f64) {
-        let (mut products, mut errors) = (0.0, 0.0);
-        for term in 0..self.at.len() {
-            products += point.alpha[term] * point.t[term] + (self.caps[term] - point.alpha[term]) * point.xi[term];
-            errors += self.caps[term] * (point.xi[term] - point.t[term] - self.z(point, term)).abs();
+        Point {
+            couples: Couples {
+                low: Couple { x: vec![1.0; count], z: alpha },
+                high: Couple { x: vec![2.0; count], z: rest },
+                plus: Couple { x: vec![1.0; m * d], z: slope(1.0) },
+                minus: Couple { x: vec![1.0; m * d], z: slope(-1.0) },
+            },
+            intercepts: vec![0.0; m],
+            middles: (0..d).map(|column| factor * mean(column)).collect(),
         }
-        (products, errors)
     }
 
-    /// Primal and dual.
-    fn values(&self, point: &Point) -> (f64, f64) {
-        let loss: f64 = (0..self.at.len()).map(|term| self.caps[term] * self.z(point, term).max(0.0)).sum();
-        let dual = point.alpha.iter().sum::<f64>() - point.conjugate;
-        (self.problem.penalty(&point.weights) + loss, dual)
+    fn weights(&self, point: &Point) -> Vec<f64> {
+        let (plus, minus) = (&point.couples.plus.x, &point.couples.minus.x);
+        plus.iter().zip(minus).map(|(plus, minus)| plus - minus).collect()
+    }
+
+    fn view(&self, point: &Point) -> View {
+        let (x, m) = (self.problem.x, self.problem.functions);
+        let pulled = pull(x, &self.spread(&point.couples.low.z), m);
+        let decision = push(x, &self.weights(point), &point.intercepts, m);
+        View { pulled, decision }
     }
 
     /// W over all rows.
     fn curvature(&self, point: &Point) -> Vec<f64> {
-        let mut curvature = vec![0.0; self.rows() * self.problem.functions];
+        let (low, high) = (&point.couples.low, &point.couples.high);
+        let mut curvature = vec![0.0; self.problem.rows() * self.problem.functions];
         for (term, &at) in self.at.iter().enumerate() {
-            let alpha = point.alpha[term];
-            curvature[at] = 1.0 / (point.t[term] / alpha + point.xi[term] / (self.caps[term] - alpha));
+            curvature[at] = 1.0 / (low.x[term] / low.z[term] + high.x[term] / high.z[term]);
         }
         curvature
     }
 
-    /// The step towards products `low` (alpha t) and `high` ((c - alpha) xi).
-    fn direction(&self, point: &Point, normal: &Normal, curvature: &[f64], low: &[f64], high: &[f64]) -> Direction {
-        let (m, n) = (self.problem.functions, self.rows());
+    /// E of one side.
+    fn ease(&self, side: &Couple) -> Vec<f64> {
+        let q = self.problem.q;
+        side.x.iter().zip(&side.z).map(|(w, v)| 1.0 / (q * (q - 1.0) * power(*w, q - 2.0) + v / w)).collect()
+    }
+
+    /// The step towards given products.
+    fn direction(&self, point: &Point, view: &View, system: &System, aim: &Targets) -> Point {
+        let (m, n, d, q) = (self.problem.functions, self.problem.rows(), self.problem.x.cols(), self.problem.q);
+        let couples = &point.couples;
+        let aside = |side: &Couple, target: &[f64], sign: f64| -> Vec<f64> {
+            let slack = |at: usize| sign * (view.pulled[at] - point.middles[at % d]);
+            (0..m * d).map(|at| slack(at) - q * power(side.x[at], q - 1.0) + target[at] / side.x[at]).collect()
+        };
+        let (up, down) = (aside(&couples.plus, &aim.plus, 1.0), aside(&couples.minus, &aim.minus, -1.0));
+        let (plus, minus, bends) = (&system.plus, &system.minus, &system.bends);
+        let e: Vec<f64> = (0..m * d).map(|at| plus[at] * up[at] - minus[at] * down[at]).collect();
+        // what the sum over the functions takes
+        let weights = self.weights(point);
+        let over = |column: usize, of: &[f64]| (0..m).map(|j| of[j * d + column]).sum::<f64>();
+        let lift: Vec<f64> = match m {
+            1 => vec![0.0; d],
+            _ => (0..d).map(|c| (over(c, &e) + over(c, &weights)) / over(c, bends)).collect(),
+        };
+        let constant: Vec<f64> = (0..m * d).map(|at| e[at] - bends[at] * lift[at % d]).collect();
+        let moved = push(self.problem.x, &constant, &vec![0.0; m], m);
         let mut k = vec![0.0; n * m];
         for (term, &at) in self.at.iter().enumerate() {
-            let (alpha, gamma) = (point.alpha[term], self.caps[term] - point.alpha[term]);
-            let aim = self.z(point, term) + low[term] / alpha - high[term] / gamma;
-            k[at] = self.signs[term] * curvature[at] * aim;
+            let z = 1.0 - self.signs[term] * view.decision[at];
+            let goal = z + aim.low[term] / couples.low.z[term] - aim.high[term] / couples.high.z[term];
+            k[at] = system.curvature[at] * (self.signs[term] * goal - moved[at]);
         }
         // V is balanced but for rounding, which a step takes off
-        let v = self.spread(&point.alpha);
+        let v = self.spread(&couples.low.z);
         let sum = |j: usize| v[j * n..(j + 1) * n].iter().sum::<f64>();
         let balance: Vec<f64> = (0..m.max(2) - 1).map(|j| if m == 1 { -sum(0) } else { sum(m - 1) - sum(j) }).collect();
-        let found = normal.solve(&k, &balance);
-        let (mut alpha, mut t, mut xi) = (Vec::new(), Vec::new(), Vec::new());
+        let found = system.normal.solve(&k, &balance);
+        let du = pull(self.problem.x, &found.v, m);
+        let middles: Vec<f64> = match m {
+            1 => vec![0.0; d],
+            _ => (0..d)
+                .map(|c| (0..m).map(|j| bends[j * d + c] * du[j * d + c]).sum::<f64>() / over(c, bends) + lift[c])
+                .collect(),
+        };
+        let mut by = Couples::default();
         for (term, &at) in self.at.iter().enumerate() {
-            let (old, gamma) = (point.alpha[term], self.caps[term] - point.alpha[term]);
-            let by = self.signs[term] * found.v[at];
-            alpha.push(by);
-            t.push(low[term] / old - point.t[term] - point.t[term] / old * by);
-            xi.push(high[term] / gamma - point.xi[term] + point.xi[term] / gamma * by);
+            let step = self.signs[term] * found.v[at];
+            let (low, high) = (&couples.low, &couples.high);
+            by.low.z.push(step);
+            by.high.z.push(-step);
+            by.low.x.push((aim.low[term] - low.x[term] * step) / low.z[term] - low.x[term]);
+            by.high.x.push((aim.high[term] + high.x[term] * step) / high.z[term] - high.x[term]);
         }
-        Direction { alpha, t, xi, intercepts: found.intercepts }
-    }
-
-    /// The longest step that keeps all signs, at most 1.
-    fn room(&self, point: &Point, by: &Direction) -> f64 {
-        let mut room = 1.0f64;
-        for term in 0..self.at.len() {
-            let gamma = self.caps[term] - point.alpha[term];
-            for (value, step) in [
-                (point.alpha[term], by.alpha[term]),
-                (gamma, -by.alpha[term]),
-                (point.t[term], by.t[term]),
-                (point.xi[term], by.xi[term]),
-            ] {
-                if step < 0.0 {
-                    room = room.min(-value / step);
-                }
+        for at in 0..m * d {
+            let du = du[at] - middles[at % d];
+            let sides = [
+                (&mut by.plus, &couples.plus, plus[at] * (du + up[at]), aim.plus[at]),
+                (&mut by.minus, &couples.minus, minus[at] * (down[at] - du), aim.minus[at]),
+            ];
+            for (by, side, step, target) in sides {
+                by.x.push(step);
+                by.z.push((target - side.z[at] * step) / side.x[at] - side.z[at]);
             }
         }
-        room
+        Point { couples: by, intercepts: found.intercepts, middles }
     }
 
-    fn moved(&self, point: &Point, by: &Direction, length: f64) -> Point {
-        let add = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + length * b).collect() };
-        self.follow(
-            add(&point.alpha, &by.alpha),
-            add(&point.t, &by.t),
-            add(&point.xi, &by.xi),
-            add(&point.intercepts, &by.intercepts),
-        )
-    }
-
-    /// Predictor and corrector; `None` if rounding leaves no step.
-    fn step(&self, point: &Point) -> Option<Point> {
+    /// Predictor and corrector; false if rounding leaves no step.
+    fn step(&self, point: &mut Point, view: &View) -> bool {
         let curvature = self.curvature(point);
+        let (plus, minus) = (self.ease(&point.couples.plus), self.ease(&point.couples.minus));
+        let bends: Vec<f64> = plus.iter().zip(&minus).map(|(a, b)| a + b).collect();
         let problem = self.problem;
-        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &point.bends, &curvature)?;
-        let count = self.at.len();
-        let (products, errors) = self.merit(point);
-        let mu = products / (2 * count) as f64;
-        let zeros = vec![0.0; count];
-        let first = self.direction(point, &normal, &curvature, &zeros, &zeros);
-        let room = self.room(point, &first);
-        let after: f64 = (0..count)
-            .map(|term| {
-                let alpha = point.alpha[term] + room * first.alpha[term];
-                alpha * (point.t[term] + room * first.t[term])
-                    + (self.caps[term] - alpha) * (point.xi[term] + room * first.xi[term])
-            })
-            .sum();
-        let center = mu * (after / products).clamp(0.0, 1.0).powi(3);
-        let low: Vec<f64> = (0..count).map(|term| center - first.alpha[term] * first.t[term]).collect();
-        let high: Vec<f64> = (0..count).map(|term| center + first.alpha[term] * first.xi[term]).collect();
-        let by = self.direction(point, &normal, &curvature, &low, &high);
-        let mut length = (REACH * self.room(point, &by)).min(1.0);
-        for _ in 0..HALVINGS {
-            let next = self.moved(point, &by, length);
-            let (left, wrong) = self.merit(&next);
-            if left + wrong <= (1.0 - KEPT * length) * (products + errors) {
-                return Some(next);
-            }
-            length *= 0.5;
+        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &bends, &curvature);
+        let Some(normal) = normal else { return false };
+        let system = System { normal, curvature: &curvature, plus, minus, bends: &bends };
+        let (terms, entries) = (self.at.len(), bends.len());
+        let all = |value: f64| Targets {
+            low: vec![value; terms],
+            high: vec![value; terms],
+            plus: vec![value; entries],
+            minus: vec![value; entries],
+        };
+        let first = self.direction(point, view, &system, &all(0.0));
+        let (products, count) = (point.couples.product(), point.couples.count() as f64);
+        let room = point.couples.room(&first.couples).min(1.0);
+        let after = point.couples.product_after(&first.couples, room);
+        let center = products / count * (after / products).clamp(0.0, 1.0).powi(3);
+        let by = &first.couples;
+        let aim = Targets {
+            low: by.low.corrected(center),
+            high: by.high.corrected(center),
+            plus: by.plus.corrected(center),
+            minus: by.minus.corrected(center),
+        };
+        let by = self.direction(point, view, &system, &aim);
+        let length = (REACH * point.couples.room(&by.couples)).min(1.0);
+        if !(length > 1e-10) || by.intercepts.iter().any(|b| !b.is_finite()) {
+            return false;
         }
-        None
+        point.couples.low.advance(&by.couples.low, length);
+        point.couples.high.advance(&by.couples.high, length);
+        point.couples.plus.advance(&by.couples.plus, length);
+        point.couples.minus.advance(&by.couples.minus, length);
+        point.intercepts.iter_mut().zip(&by.intercepts).for_each(|(b, by)| *b += length * by);
+        point.middles.iter_mut().zip(&by.middles).for_each(|(m, by)| *m += length * by);
+        true
     }
+}
+
+/// The equations of a step.
+struct System<'a> {
+    normal: Normal<'a>,
+    curvature: &'a [f64],
+    plus: Vec<f64>,
+    minus: Vec<f64>,
+    bends: &'a [f64],
 }
 
 /// Solves; q > 1.
@@ -258,8 +326,8 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     loop {
         control.check()?;
         let before = best.gap();
-        let (primal, dual) = inside.values(&point);
-        best.note(&inside, &point, primal, dual);
+        let view = inside.view(&point);
+        best.note(&inside, &point, &view);
         let gap = best.gap();
         control.report(Progress { stage: "lq interior", step: steps, objective: best.primal, gap });
         waited = if gap < 0.9 * before { 0 } else { waited + 1 };
@@ -274,12 +342,10 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         if steps >= most {
             break;
         }
-        let next = if inside.at.is_empty() || waited > PATIENCE && gap < 1e-6 { None } else { inside.step(&point) };
-        let Some(next) = next else {
+        if inside.at.is_empty() || waited > PATIENCE || !inside.step(&mut point, &view) {
             status = Status::Inaccurate;
             break;
-        };
-        point = next;
+        }
         steps += 1;
     }
     Ok(best.solution(problem, steps, status))
@@ -291,6 +357,7 @@ struct Best {
     dual: f64,
     weights: Vec<f64>,
     intercepts: Vec<f64>,
+    /// Function-major.
     v: Vec<f64>,
 }
 
@@ -307,15 +374,41 @@ impl Best {
         (self.primal - self.dual).max(0.0) / self.primal.abs().max(f64::MIN_POSITIVE)
     }
 
-    fn note(&mut self, inside: &Inside, point: &Point, primal: f64, dual: f64) {
-        if primal < self.primal {
-            self.primal = primal;
-            self.weights.clone_from(&point.weights);
-            self.intercepts.clone_from(&point.intercepts);
+    /// Looks at w of the point, and at the w that belongs to its V.
+    fn note(&mut self, inside: &Inside, point: &Point, view: &View) {
+        let problem = inside.problem;
+        let (m, d, q) = (problem.functions, problem.x.cols(), problem.q);
+        let mut weights = inside.weights(point);
+        if m > 1 {
+            (0..d).for_each(|column| balance(&mut weights, column, d));
         }
+        self.note_primal(problem, weights, &point.intercepts);
+        let mut value = 0.0;
+        let mut u = vec![0.0; m];
+        for column in 0..d {
+            (0..m).for_each(|j| u[j] = view.pulled[j * d + column]);
+            value += conjugate(&u, q).value;
+        }
+        let total: f64 = point.couples.low.z.iter().sum();
+        let p = q / (q - 1.0);
+        // r total - r^p value is largest here
+        let r = if value > 0.0 { (total / (p * value)).powf(1.0 / (p - 1.0)).min(1.0) } else { 1.0 };
+        let dual = r * total - r.powf(p) * value;
         if dual > self.dual {
             self.dual = dual;
-            self.v = inside.spread(&point.alpha);
+            self.v = inside.spread(&point.couples.low.z);
+            self.v.iter_mut().for_each(|v| *v *= r);
+        }
+    }
+
+    fn note_primal(&mut self, problem: &LqProblem, weights: Vec<f64>, intercepts: &[f64]) {
+        let mut intercepts = intercepts.to_vec();
+        if intercepts.len() > 1 {
+            balance(&mut intercepts, 0, 1);
+        }
+        let primal = problem.objective(&weights, &intercepts);
+        if primal < self.primal {
+            (self.primal, self.weights, self.intercepts) = (primal, weights, intercepts);
         }
     }
 
@@ -337,5 +430,15 @@ impl Best {
             status,
             solver: SMOOTH,
         }
+    }
+}
+
+/// Takes what is left of the sum over the functions off the largest entry.
+fn balance(values: &mut [f64], column: usize, stride: usize) {
+    let entries = || (column..values.len()).step_by(stride);
+    let sum: f64 = entries().map(|at| values[at]).sum();
+    let largest = entries().max_by(|&a, &b| values[a].abs().total_cmp(&values[b].abs()));
+    if let Some(at) = largest {
+        values[at] -= sum;
     }
 }
