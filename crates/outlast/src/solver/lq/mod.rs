@@ -13,9 +13,12 @@
 mod discriminant;
 mod lqa;
 mod normal;
+mod path;
 mod portfolio;
 mod reweight;
 mod smooth;
+
+pub use path::Path;
 
 use super::majorize::Step;
 use super::proximal::{self, Weighted};

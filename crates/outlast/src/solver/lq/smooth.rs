@@ -142,15 +142,41 @@ impl<'a> Inside<'a> {
         v
     }
 
+    /// Sums of the caps of terms of equal kind: those of one function, or for one function those of one sign.
+    fn totals(&self) -> Vec<f64> {
+        let mut totals = vec![0.0; self.problem.functions.max(2)];
+        (0..self.at.len()).for_each(|term| totals[self.kind(term)] += self.caps[term]);
+        totals
+    }
+
+    fn kind(&self, term: usize) -> usize {
+        match self.problem.functions {
+            1 => usize::from(self.signs[term] > 0.0),
+            _ => self.at[term] / self.problem.rows(),
+        }
+    }
+
+    /// Intercepts that cost nothing, where there are no terms of some kind.
+    fn costless(&self) -> Option<Vec<f64>> {
+        let totals = self.totals();
+        let empty = totals.iter().filter(|total| **total == 0.0).count();
+        match (self.problem.intercept, self.problem.functions) {
+            _ if self.at.is_empty() => Some(vec![0.0; self.problem.functions]),
+            (true, 1) if empty > 0 => Some(vec![if totals[0] == 0.0 { 1.0 } else { -1.0 }]),
+            (true, m) if empty > 0 => {
+                let up = (m - empty) as f64 / empty as f64;
+                Some(totals.iter().map(|total| if *total == 0.0 { up } else { -1.0 }).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// A balanced share of every cap, small enough that no |u| is above q / 2, and all w+ = w- = 1: f = 0, and all equations hold.
     fn start(&self) -> Point {
-        let (m, n, d, q) = (self.problem.functions, self.problem.rows(), self.problem.x.cols(), self.problem.q);
-        // terms of equal kind: those of one function, or for one function those of one sign
-        let kind = |term: usize| if m == 1 { usize::from(self.signs[term] > 0.0) } else { self.at[term] / n };
-        let mut totals = vec![0.0; m.max(2)];
-        (0..self.at.len()).for_each(|term| totals[kind(term)] += self.caps[term]);
+        let (m, d, q) = (self.problem.functions, self.problem.x.cols(), self.problem.q);
+        let totals = self.totals();
         let least = totals.iter().fold(f64::INFINITY, |least, total| least.min(*total));
-        let share = |term: usize| if self.problem.intercept { least / totals[kind(term)] } else { 1.0 };
+        let share = |term: usize| if self.problem.intercept { least / totals[self.kind(term)] } else { 1.0 };
         let full: Vec<f64> = (0..self.at.len()).map(|term| share(term) * self.caps[term]).collect();
         let pulled = pull(self.problem.x, &self.spread(&full), m);
         let mean = |column: usize| match m {
@@ -319,8 +345,12 @@ struct System<'a> {
 /// Solves; q > 1.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let inside = Inside::new(problem);
-    let mut point = inside.start();
     let mut best = Best::nothing(problem);
+    if let Some(intercepts) = inside.costless() {
+        best.note_primal(problem, best.weights.clone(), &intercepts);
+        return Ok(best.solution(problem, 0, Status::Converged));
+    }
+    let mut point = inside.start();
     let (mut status, mut steps, mut waited) = (Status::IterationLimit, 0, 0);
     let most = MOST_STEPS.min(options.max_iterations);
     loop {
@@ -342,7 +372,7 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         if steps >= most {
             break;
         }
-        if inside.at.is_empty() || waited > PATIENCE || !inside.step(&mut point, &view) {
+        if waited > PATIENCE || !inside.step(&mut point, &view) {
             status = Status::Inaccurate;
             break;
         }
