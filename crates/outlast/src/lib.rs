@@ -40,6 +40,7 @@ pub mod io;
 pub mod linalg;
 pub mod model;
 pub mod problem;
+pub mod select;
 pub mod solver;
 
 pub use control::{Control, Progress};
@@ -50,6 +51,7 @@ pub use model::{
     Model, Shift, Truncated, Truncation, certify, gamma_quartiles,
 };
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
+pub use select::{LqChoice, LqSearch};
 pub use solver::Status;
 
 /// The README's examples, run as documentation tests.

@@ -173,6 +173,11 @@ impl Common {
         }
     }
 
+    /// What a solver is told in a search, where the tolerance asked for is enough.
+    pub(crate) fn search_options(&self) -> Options {
+        self.options(self.tol, None)
+    }
+
     /// What a solver is told, for a given relative gap.
     pub(super) fn options(&self, tolerance: f64, start: Option<Start>) -> Options {
         Options {

@@ -9,13 +9,13 @@
 //! penalty", 2007; their lambda is 1 / (n C).) For q <= 1 coefficients are exactly 0 where they are not needed; for q < 1 the problem
 //! is not convex, and what is found is the best of several local minima.
 
-use super::common::{affordable_gap, shared_parameters};
+use super::common::{affordable_gap, positive, shared_parameters};
 use super::payoff;
 use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
-use crate::data::{Design, FeatureMap, Labels, Squared};
+use crate::data::{Design, FeatureMap, Labels, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
-use crate::solver::{Solution, lq};
+use crate::solver::{Solution, Start, lq};
 
 /// Parameters of the L_q machine.
 ///
@@ -25,7 +25,7 @@ use crate::solver::{Solution, lq};
 /// // the first column tells the classes apart, the second hardly
 /// let x = Dense::from_rows(&[[-1.0, 0.2], [-0.9, -0.1], [-1.1, 0.0], [1.0, 0.1], [0.9, -0.2], [1.1, 0.3]]);
 /// let y = ["no", "no", "no", "yes", "yes", "yes"];
-/// let model = Lq::new(1.0).q(1.0).fit(&x, &y)?;
+/// let model = Lq::new(1.0).q(0.5).fit(&x, &y)?;
 /// assert_eq!(model.selected(), Some(vec![0]));
 /// assert_eq!(model.predict_codes(&x)?, [0, 0, 0, 1, 1, 1]);
 /// # Ok::<(), outlast::Error>(())
@@ -96,26 +96,111 @@ impl Lq {
         self.common.tol.min(affordable_gap(size.max(size * x.cols() / 20)))
     }
 
-    fn run(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
-        let squared = Squared::new(x);
-        let mapped: &dyn Design = if self.feature_map == FeatureMap::Squares { &squared } else { x };
-        mapped.check_finite()?;
-        let caps = self.common.caps(labels, request.sample_weight)?;
-        let cost = self.costs(labels)?;
-        let problem = LqProblem {
-            x: mapped,
+    /// C x class weight x sample weight of each row, for C = 1.
+    pub(crate) fn unit_caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
+        Common { c: 1.0, ..self.common.clone() }.caps(labels, sample_weight)
+    }
+
+    /// Checks parameters and data as a fit does.
+    pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
+        self.check()?;
+        fit::check_shapes(x, labels, request)?;
+        self.on_columns(x, |mapped| mapped.check_finite())
+    }
+
+    /// Does something with the columns f is linear in.
+    pub(crate) fn on_columns<T>(&self, x: &dyn Design, work: impl FnOnce(&dyn Design) -> T) -> T {
+        match self.feature_map {
+            FeatureMap::Identity => work(x),
+            FeatureMap::Squares => work(&Squared::new(x)),
+        }
+    }
+
+    /// The problem on columns already mapped.
+    pub(crate) fn problem<'a>(
+        &self,
+        x: &'a dyn Design,
+        labels: &'a Labels,
+        caps: &'a [f64],
+        cost: Option<&'a [f64]>,
+    ) -> LqProblem<'a> {
+        LqProblem {
+            x,
             codes: labels.codes(),
             classes: labels.classes().len(),
             functions: fit::functions(labels),
-            caps: &caps,
-            cost: cost.as_deref(),
+            caps,
+            cost,
             q: self.q,
             intercept: self.common.fit_intercept,
-        };
-        let start = fit::start(x, labels, request)?;
-        let options = self.common.options(self.tolerance(mapped, labels), start);
-        let solution = self.common.settled(lq::solve(&problem, &self.solver, &options, &request.control)?);
-        self.model(x, labels, request, solution)
+        }
+    }
+
+    /// Runs on as many threads as asked for.
+    pub(crate) fn in_pool<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        fit::in_pool(self.common.threads, work)
+    }
+
+    /// Fits data that were checked; `start` as [`FitRequest::start`].
+    pub(crate) fn run(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        start: Option<Start>,
+    ) -> Result<Model> {
+        let caps = self.common.caps(labels, request.sample_weight)?;
+        let cost = self.costs(labels)?;
+        let solution = self.on_columns(x, |mapped| {
+            let problem = self.problem(mapped, labels, &caps, cost.as_deref());
+            // the paper's algorithm has no gap, and ends where the tolerance says
+            let paper = self.solver == lq::LQA;
+            let tolerance = if paper { self.common.tol } else { self.tolerance(mapped, labels) };
+            lq::solve(&problem, &self.solver, &self.common.options(tolerance, start), &request.control)
+        })?;
+        self.model(x, labels, request, self.common.settled(solution))
+    }
+
+    /// Models for every C of a list, in its order, each solution the start of others. They are those of separate fits for q >= 1, to the
+    /// tolerance; for q < 1 the starts are those of the path.
+    ///
+    /// ```
+    /// use outlast::{Dense, Lq};
+    ///
+    /// let x = Dense::from_rows(&[[-1.0, 0.2], [-0.9, -0.1], [-1.1, 0.0], [1.0, 0.1], [0.9, -0.2], [1.1, 0.3]]);
+    /// let models = Lq::new(1.0).q(0.5).path(&x, &[0, 0, 0, 1, 1, 1], &[0.01, 1.0])?;
+    /// assert!(models[0].selected().unwrap().len() <= models[1].selected().unwrap().len());
+    /// # Ok::<(), outlast::Error>(())
+    /// ```
+    pub fn path(&self, x: &dyn Design, y: &(impl Target + ?Sized), cs: &[f64]) -> Result<Vec<Model>> {
+        self.path_with(x, y, cs, &FitRequest::default())
+    }
+
+    /// As [`path`](Self::path), with sample weights or someone watching; a start is not looked at.
+    pub fn path_with(
+        &self,
+        x: &dyn Design,
+        y: &(impl Target + ?Sized),
+        cs: &[f64],
+        request: &FitRequest,
+    ) -> Result<Vec<Model>> {
+        let labels = y.labels();
+        self.check_data(x, &labels, request)?;
+        cs.iter().try_for_each(|&c| positive("Cs", c))?;
+        let caps = self.unit_caps(&labels, request.sample_weight)?;
+        let cost = self.costs(&labels)?;
+        self.in_pool(|| {
+            let solutions = self.on_columns(x, |mapped| {
+                let problem = self.problem(mapped, &labels, &caps, cost.as_deref());
+                let options = self.common.options(self.tolerance(mapped, &labels), None);
+                lq::Path { cs, qs: &[self.q], screening: true }.solve(&problem, &options, &request.control)
+            })?;
+            let models = solutions.into_iter().flatten().zip(cs).map(|(solution, &c)| {
+                let at = self.clone().c(c);
+                at.model(x, &labels, request, self.common.settled(solution))
+            });
+            models.collect()
+        })
     }
 
     /// The model of a solution on the mapped columns.
@@ -176,8 +261,9 @@ impl Estimator for Lq {
 
     fn fit_labels(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
         self.check()?;
-        fit::check_shapes(x, labels, request)?;
-        fit::in_pool(self.common.threads, || self.run(x, labels, request))
+        self.check_data(x, labels, request)?;
+        let start = fit::start(x, labels, request)?;
+        self.in_pool(|| self.run(x, labels, request, start))
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Truncated {
     pub loss: Loss,
     /// The penalty.
     pub penalty: Penalty,
+    /// The exponent of the penalty `lq`, 0 < q <= 1; other penalties do not look at it.
+    pub q: f64,
     /// k x k, >= 0, row = true class: what deciding for a class is worth. In the sorted order of the classes.
     pub utility: Option<Vec<Vec<f64>>>,
     /// k x k, >= 0, row = true class: what deciding for a class costs. Not together with `utility`.
@@ -83,6 +85,7 @@ impl Truncated {
             truncation: Truncation::Auto,
             loss: Loss::hinge(),
             penalty: Penalty::L2,
+            q: 0.5,
             utility: None,
             cost: None,
             cost_form: CostForm::Utility,
@@ -107,6 +110,12 @@ impl Truncated {
     /// Sets the penalty.
     pub fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = penalty;
+        self
+    }
+
+    /// Sets the exponent of the penalty `lq`.
+    pub fn q(mut self, q: f64) -> Self {
+        self.q = q;
         self
     }
 
@@ -216,6 +225,9 @@ impl Estimator for Truncated {
         if self.penalty.selects() && !matches!(self.common.kernel, Kernel::Linear) {
             let found = format!("{:?} with the {} kernel", self.penalty.name(), self.common.kernel.name());
             return Err(Error::parameter("penalty", found, "\"l2\", or the linear kernel"));
+        }
+        if self.penalty == Penalty::Lq && !(self.q > 0.0 && self.q <= 1.0) {
+            return Err(Error::parameter("q", self.q, "a number > 0 and <= 1 with a truncated loss"));
         }
         if self.cost_form == CostForm::Direct {
             self.check_direct()?;

@@ -145,7 +145,11 @@ impl Task<'_> {
         let coefficients = problem.functions() * problem.x().cols();
         let rates = match self.parameters.penalty {
             Penalty::L2 => return self.solve_with(problem, &self.parameters.solver, &options),
-            Penalty::L1 | Penalty::Lq => vec![1.0; coefficients],
+            Penalty::Lq => {
+                let norm = Norm::Power(self.parameters.q);
+                return self.solve_with(problem.with_norm(norm), &self.parameters.solver, &options);
+            }
+            Penalty::L1 => vec![1.0; coefficients],
             Penalty::AdaptiveL1 => {
                 // weights from the l2 fit with the same loss and C; where that has none, the coefficient stays 0
                 let pilot = self.solve_with(problem, "auto", &options)?;
@@ -249,6 +253,10 @@ impl Task<'_> {
             outliers: outliers.iter().filter(|&&outlier| outlier).count(),
             ..fit::summary("truncated", &parameters.common, labels, &solution)?
         };
+        let mut summary = summary;
+        if parameters.penalty == Penalty::Lq {
+            summary.details.set("q", parameters.q);
+        }
         let training = Training { margins, outliers, expansion: solution.expansion, eta: None };
         Ok(Model { predictor, summary, training: Some(training) })
     }

@@ -109,8 +109,7 @@ impl<'a> LqProblem<'a> {
 
     /// q |w|^(q-1), infinite at 0 if q < 1: the slope of the penalty, and the rates of the l1 problem that touches for q <= 1.
     pub fn rates(&self, weights: &[f64]) -> Vec<f64> {
-        let of = |w: &f64| if self.q == 1.0 { 1.0 } else { self.q * power(w.abs(), self.q - 1.0) };
-        weights.iter().map(of).collect()
+        touching(weights, self.q)
     }
 
     /// Primal and dual of the convex problem that belongs to a candidate: the problem itself for q >= 1, else the weighted l1
@@ -164,6 +163,12 @@ impl<'a> LqProblem<'a> {
         }
         out
     }
+}
+
+/// q |w|^(q-1): the rates of the l1 problem that touches sum |w|^q at w, for q <= 1.
+pub fn touching(weights: &[f64], q: f64) -> Vec<f64> {
+    let of = |w: &f64| if q == 1.0 { 1.0 } else { q * power(w.abs(), q - 1.0) };
+    weights.iter().map(of).collect()
 }
 
 /// x^p with the common cases done exactly; 0^p is infinite for p < 0.

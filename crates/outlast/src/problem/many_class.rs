@@ -34,6 +34,7 @@
 
 use super::kernel::KernelFunction;
 use super::loss::Loss;
+use super::lq::touching;
 use super::penalty::Norm;
 use super::two_class::Certificate;
 use crate::data::Design;
@@ -341,6 +342,11 @@ impl ManyClass<'_> {
     /// constraint of the whole (column sums of V; with the l1 penalty also the bound on X'V), and the dual is -infinity
     /// when a row's own constraint fails by more than rounding.
     pub fn certify(&self, candidate: &ManyCandidate, bound: &Majorant) -> Certificate {
+        if let (Norm::Power(q), Some(weights)) = (self.norm, candidate.weights) {
+            // the l1 problem that touches
+            let rates = touching(weights, q);
+            return ManyClass { norm: Norm::Absolute(&rates), ..*self }.certify(candidate, bound);
+        }
         let k = self.classes;
         let f = self.decision(candidate);
         let primal = self.penalty(candidate, &f) + self.convex_loss(bound, &f);
@@ -353,6 +359,7 @@ impl ManyClass<'_> {
             }
         }
         match (self.norm, candidate.weights) {
+            (Norm::Power(_), _) => {}
             (Norm::Squared, None) => dual -= self.penalty(candidate, &f),
             (Norm::Squared, Some(_)) => dual -= Norm::Squared.of_weights(&self.combined(v)),
             (Norm::Absolute(rates), _) => imbalance = imbalance.max(self.excess(&self.combined(v), rates)),

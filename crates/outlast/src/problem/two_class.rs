@@ -18,6 +18,7 @@
 
 use super::kernel::KernelFunction;
 use super::loss::Loss;
+use super::lq::touching;
 use super::penalty::Norm;
 use crate::data::Design;
 use crate::linalg::dot;
@@ -117,6 +118,11 @@ impl TwoClass<'_> {
 
     /// The certificate of a candidate for the convex problem that belongs to a truncation set.
     pub fn certify(&self, candidate: &Candidate, truncated: &[bool]) -> Certificate {
+        if let (Norm::Power(q), Some(weights)) = (self.norm, candidate.weights) {
+            // the l1 problem that touches
+            let rates = touching(weights, q);
+            return TwoClass { norm: Norm::Absolute(&rates), ..*self }.certify(candidate, truncated);
+        }
         let f = self.decision_without_intercept(candidate);
         let b = candidate.intercept;
         let beta = candidate.expansion;
@@ -125,6 +131,7 @@ impl TwoClass<'_> {
         // with w given, the dual's own quadratic term is that of X'beta, not of w
         let dual_penalty = match (candidate.weights, self.norm) {
             (None, _) => penalty,
+            (Some(_), Norm::Power(_)) => 0.0,
             (Some(_), Norm::Squared) => Norm::Squared.of_weights(&self.combined(beta)),
             (Some(_), Norm::Absolute(rates)) => {
                 let excess = self.combined(beta).iter().zip(rates).map(|(v, rate)| v.abs() - rate).fold(0.0, f64::max);

@@ -31,7 +31,11 @@ pub fn choose(asked: &str, problem: &Problem) -> Result<&'static str> {
         return Ok(best(problem, fitting));
     }
     if !fitting.contains(&name) {
-        let penalty = if let Norm::Squared = problem.norm() { "l2" } else { "l1" };
+        let penalty = match problem.norm() {
+            Norm::Squared => "l2",
+            Norm::Absolute(_) => "l1",
+            Norm::Power(_) => "lq",
+        };
         let with = format!(
             "with the {} loss, the {} kernel and an {penalty} penalty",
             problem.loss().base().name(),
@@ -48,7 +52,7 @@ fn fitting(problem: &Problem) -> &'static [&'static str] {
     let linear = matches!(problem.kernel(), KernelFunction::Linear);
     let smooth = problem.loss().base().is_smooth();
     match (problem, problem.norm(), smooth, linear) {
-        (_, Norm::Absolute(_), ..) => &[proximal::NAME],
+        (_, Norm::Absolute(_) | Norm::Power(_), ..) => &[proximal::NAME],
         (Problem::Two(_), _, true, _) => &[newton::NAME],
         (Problem::Many(_), _, true, _) => &[interior::NAME],
         (_, _, false, false) => &[kernel::NAME],

@@ -3,7 +3,7 @@
 //!
 //! At the current f a term is *truncated* when its margin is below s. Its flat cost c l(s) is bounded by c l(s) itself: the
 //! term is dropped (the two-class hinge solvers follow the d.c. algorithm and bound it by c l(s) + c [y f - 1]_+). Kept
-//! terms keep their convex loss. The loop starts at the optimum of the untruncated loss, so it never ends above that
+//! terms keep their convex loss. A penalty that is not convex has a bound of its own, which moves in the same steps. The loop starts at the optimum of the untruncated loss, so it never ends above that
 //! point's objective.
 
 use super::majorize::{self, Limits, Majorizer, Step};
@@ -118,6 +118,16 @@ pub(super) trait Convex<P: Bounded> {
     /// The penalty at the current point.
     fn penalty(&self) -> f64;
 
+    /// Whether the penalty is convex, so that [`reweigh`](Self::reweigh) has nothing to do.
+    fn is_convex(&self) -> bool {
+        true
+    }
+
+    /// Moves the bound of the penalty to the current point. Returns how many of its terms changed.
+    fn reweigh(&mut self) -> usize {
+        0
+    }
+
     /// Dual variables that may break ties of the next bound.
     fn duals(&self) -> Option<Vec<f64>> {
         None
@@ -156,7 +166,7 @@ impl<P: Bounded, S: Convex<P>> Majorizer for Truncating<'_, '_, P, S> {
         let bound = self.problem.bound(&self.solver.decision(), self.solver.duals().as_deref());
         let changed = self.problem.changes(&self.bound, &bound);
         self.bound = bound;
-        changed
+        changed + self.solver.reweigh()
     }
 
     fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
@@ -186,7 +196,8 @@ pub(super) fn solve<P: Bounded, S: Convex<P>>(
     let bound = problem.untruncated();
     let start = solver.minimize(&bound, options.tolerance, control)?;
     let mut method = Truncating { problem, solver, bound, saved: None };
-    let report = if !problem.is_convex() && start.status != Status::TimeLimit {
+    let convex = problem.is_convex() && method.solver.is_convex();
+    let report = if !convex && start.status != Status::TimeLimit {
         let loose = (10.0 * options.tolerance).min(1e-2).max(options.tolerance);
         let limits = Limits { tolerance: options.tolerance, loose, decrease: 1e-14, max_steps: options.max_steps };
         majorize::run(&mut method, start, &limits, "truncated", control)?

@@ -9,6 +9,7 @@
 //!
 //! The intercepts are never penalised. Solvers see a [`Norm`]: what the penalty comes down to once its rates are known.
 
+use super::lq::size;
 use crate::error::{Error, Result};
 
 /// How the size of the decision function is measured, as users name it.
@@ -73,6 +74,8 @@ pub enum Norm<'a> {
     /// sum rate |w|, one rate >= 0 per coefficient (functions x columns, as the weights); an infinite rate fixes its
     /// coefficient at 0.
     Absolute(&'a [f64]),
+    /// sum |w|^q, 0 < q <= 1; not convex below 1.
+    Power(f64),
 }
 
 impl Norm<'_> {
@@ -80,6 +83,7 @@ impl Norm<'_> {
     pub fn of_weights(&self, weights: &[f64]) -> f64 {
         match self {
             Norm::Squared => 0.5 * weights.iter().map(|w| w * w).sum::<f64>(),
+            Norm::Power(q) => size(weights, *q),
             Norm::Absolute(rates) => {
                 // infinite rates times a coefficient of 0 count nothing
                 weights.iter().zip(*rates).filter(|(w, _)| **w != 0.0).map(|(w, rate)| rate * w.abs()).sum()

@@ -44,7 +44,7 @@ const FURTHER: f64 = 1e-3;
 
 /// Solves a problem with many classes, any kernel, any loss, with the l2 penalty.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
-    if let Norm::Absolute(_) = problem.norm {
+    if problem.norm != Norm::Squared {
         return Err(Error::parameter("solver", NAME, "another one: interior-point needs penalty = l2"));
     }
     if problem.loss.base().is_smooth() && problem.terms != Terms::Own {

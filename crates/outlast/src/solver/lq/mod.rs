@@ -2,10 +2,23 @@
 //!
 //! | q | how | file |
 //! |---|---|---|
-//! | 1 | the l1 engine | `proximal` |
-//! | 2, one function | the solvers of the quadratic penalty | `linear`, `coordinate` |
+//! | < 1 | reweighted l1 problems from several starts | `portfolio`, `reweight` |
+//! | 1 | the l1 engine | `solver::proximal` |
+//! | 1 to 2 | an interior point method in the dual | `smooth` |
+//! | 2, one function | the solvers of the quadratic penalty | `solver::linear`, `solver::coordinate` |
+//! | any, if asked for | the paper's quadratic approximation from discriminant analysis | `lqa`, `discriminant` |
 //!
 //! It stops on the relative duality gap of the convex problem, for q < 1 that of the last reweighted one.
+
+mod discriminant;
+mod lqa;
+mod normal;
+mod path;
+mod portfolio;
+mod reweight;
+mod smooth;
+
+pub use path::Path;
 
 use super::majorize::Step;
 use super::proximal::{self, Weighted};
@@ -18,6 +31,8 @@ use crate::problem::{KernelFunction, Loss, LqProblem, Norm, Problem, TwoClass};
 pub const NAMES: &[&str] = &["auto", LQA];
 /// The paper's algorithm.
 pub const LQA: &str = "lqa";
+/// The interior point method.
+pub const SMOOTH: &str = "lq-interior";
 
 /// Solves.
 pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Control) -> Result<Solution> {
@@ -25,10 +40,31 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
         return Err(Error::parameter("solver", format!("{solver:?}"), format!("one of {}", NAMES.join(", "))));
     }
     match problem.q {
+        _ if solver == LQA => lqa::solve(problem, options, control),
         1.0 => absolute(problem, options, control),
         2.0 if problem.functions == 1 => square(problem, options, control),
-        q => Err(Error::parameter("q", q, "1, or 2 with two classes")),
+        q if q > 1.0 => smooth::solve(problem, options, control),
+        _ => portfolio::solve(problem, options, control),
     }
+}
+
+/// The local minimum that reweighting leads to from one start, for q <= 1.
+pub fn descend(
+    problem: &LqProblem,
+    weights: &[f64],
+    intercepts: &[f64],
+    options: &Options,
+    control: &Control,
+) -> Result<Solution> {
+    let (_, fine) = portfolio::efforts(options);
+    let found = reweight::follow(problem, weights, intercepts, None, &fine, control)?;
+    Ok(portfolio::solution(problem, found))
+}
+
+/// Rows x functions from functions x rows.
+fn rows_by_functions(values: &[f64], functions: usize) -> Vec<f64> {
+    let n = values.len() / functions.max(1);
+    (0..values.len()).map(|at| values[at % functions * n + at / functions]).collect()
 }
 
 /// q = 1

@@ -70,6 +70,8 @@ pub(super) struct Engine<'a, R: Rows> {
     work: f64,
     allowed: f64,
     pub(super) groups: Option<Groups>,
+    /// Whether columns are left out of the working set until they are needed.
+    screening: bool,
 }
 
 /// How a Newton step ended.
@@ -108,6 +110,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             work: 0.0,
             allowed: f64::INFINITY,
             groups: None,
+            screening: true,
         };
         let free: Vec<usize> = (0..engine.columns.cols()).filter(|&column| engine.is_free(column)).collect();
         if engine.columns.has_intercept() {
@@ -463,8 +466,19 @@ impl<'a, R: Rows> Engine<'a, R> {
         (if usable { relative.min(curvature) } else { 0.01 * curvature }, curvature)
     }
 
+    /// Leaves columns out until they are needed, or takes all of them from now on.
+    pub(super) fn screen(&mut self, screening: bool) {
+        self.screening = screening;
+        if !screening {
+            self.enter(&(0..self.columns.cols()).collect::<Vec<_>>());
+        }
+    }
+
     /// Takes columns out of the working set whose coefficients are 0.
     pub(super) fn drop_zeros(&mut self) {
+        if !self.screening {
+            return;
+        }
         let m = self.functions();
         let keep: Vec<bool> = (0..self.columns.len())
             .map(|slot| {

@@ -40,55 +40,82 @@ use super::truncation::{self, Answer, Convex};
 use super::{Options, Solution};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::problem::lq::{size, touching};
 use crate::problem::{KernelFunction, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
 use engine::Engine;
 use many::Many;
 use rows::Rows;
 use two::Two;
-pub(in crate::solver) use weighted::Weighted;
+pub(in crate::solver) use weighted::{Point, Weighted};
+
+/// Relative change of a rate that counts as one.
+const SAME: f64 = 1e-12;
 
 /// The solver's name.
 pub const NAME: &str = "proximal-newton";
 
+/// Rates of the l1 problems that sum |w|^q is started from: w = 0 is a local minimum, and zeros stay.
+const STARTS: [f64; 3] = [1.0, 0.1, 0.01];
+
 /// Solves a problem with two classes.
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
-    let rates = rates(problem.norm, problem.kernel, problem.x.cols())?;
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
-    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates.to_vec(), unit);
-    let mut solver = Solver { engine, caps, limit: options.max_iterations };
-    solver.start(options);
-    truncation::solve(problem, options, control, &mut solver, NAME)
+    best_of(problem.norm, problem.kernel, problem.x.cols(), |rates, power| {
+        let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
+        let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
+        solver.start(options);
+        truncation::solve(problem, options, control, &mut solver, NAME)
+    })
 }
 
 /// Solves a problem with many classes, one term per row.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
-    let rates = rates(problem.norm, problem.kernel, problem.classes * problem.x.cols())?;
     if problem.terms != Terms::Own {
         return Err(Error::parameter("solver", NAME, "another one: this one takes each term as a row of its own"));
     }
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    let rows = Many { base: problem.loss.base(), codes: problem.codes, classes: problem.classes, caps: caps.clone() };
-    let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates.to_vec(), unit);
-    let mut solver = Solver { engine, caps, limit: options.max_iterations };
-    solver.start(options);
-    truncation::solve(problem, options, control, &mut solver, NAME)
+    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), |rates, power| {
+        let base = problem.loss.base();
+        let rows = Many { base, codes: problem.codes, classes: problem.classes, caps: caps.clone() };
+        let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
+        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
+        solver.start(options);
+        truncation::solve(problem, options, control, &mut solver, NAME)
+    })
 }
 
-/// The rates of a problem this solver takes.
-fn rates<'a>(norm: Norm<'a>, kernel: &KernelFunction, coefficients: usize) -> Result<&'a [f64]> {
+/// Runs with the rates of a problem this solver takes, or from several starts if its penalty is not convex.
+fn best_of(
+    norm: Norm,
+    kernel: &KernelFunction,
+    coefficients: usize,
+    run: impl Fn(Vec<f64>, Option<f64>) -> Result<Solution>,
+) -> Result<Solution> {
     if !matches!(kernel, KernelFunction::Linear) {
         return Err(Error::parameter("kernel", kernel.name(), "linear, which an l1 penalty needs"));
     }
     match norm {
-        Norm::Absolute(rates) if rates.len() == coefficients => Ok(rates),
+        Norm::Absolute(rates) if rates.len() == coefficients => run(rates.to_vec(), None),
         Norm::Absolute(rates) => {
             Err(Error::shape("rates", format!("{} rates", rates.len()), format!("{coefficients}, one per coefficient")))
         }
         Norm::Squared => Err(Error::parameter("solver", NAME, "another one: this one needs an l1 penalty")),
+        Norm::Power(1.0) => run(vec![1.0; coefficients], None),
+        Norm::Power(q) if q > 0.0 && q < 1.0 => {
+            let mut best = run(vec![STARTS[0]; coefficients], Some(q))?;
+            for rate in &STARTS[1..] {
+                let found = run(vec![*rate; coefficients], Some(q))?;
+                let iterations = best.iterations + found.iterations;
+                best = if found.objective < best.objective { found } else { best };
+                best.iterations = iterations;
+            }
+            Ok(best)
+        }
+        Norm::Power(q) => Err(Error::parameter("q", q, "a number > 0 and <= 1")),
     }
 }
 
@@ -103,6 +130,8 @@ struct Solver<'a, R: Rows> {
     engine: Engine<'a, R>,
     caps: Vec<f64>,
     limit: usize,
+    /// q of sum |w|^q, whose rates follow the point.
+    power: Option<f64>,
 }
 
 /// A point and the dual point that certifies it.
@@ -110,6 +139,8 @@ struct Solver<'a, R: Rows> {
 struct Saved {
     weights: Vec<(usize, Vec<f64>)>,
     v: Vec<f64>,
+    /// The rates, where they follow the point.
+    rates: Option<Vec<f64>>,
 }
 
 impl<R: Rows> Solver<'_, R> {
@@ -127,10 +158,14 @@ impl<R: Rows> Solver<'_, R> {
     }
 
     fn point(&self) -> Saved {
-        Saved { weights: self.engine.point(), v: self.engine.best.v.clone() }
+        let rates = self.power.map(|_| self.engine.rates.clone());
+        Saved { weights: self.engine.point(), v: self.engine.best.v.clone(), rates }
     }
 
     fn go_to(&mut self, point: &Saved) {
+        if let Some(rates) = &point.rates {
+            self.engine.set_rates(rates);
+        }
         self.engine.go_to(&point.weights);
         self.engine.best.v.clone_from(&point.v);
     }
@@ -141,23 +176,43 @@ impl<R: Rows> Solver<'_, R> {
     }
 
     fn penalty(&self) -> f64 {
-        self.engine.penalty() * self.engine.unit
+        match self.power {
+            Some(q) => size(&self.weights(), q),
+            None => self.engine.penalty() * self.engine.unit,
+        }
+    }
+
+    /// Moves the rates to q |w|^(q-1); returns how many changed.
+    fn reweigh(&mut self) -> usize {
+        let Some(q) = self.power else { return 0 };
+        let rates = touching(&self.weights(), q);
+        let same = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= SAME * a.abs();
+        let changed = rates.iter().zip(&self.engine.rates).filter(|pair| !same(*pair)).count();
+        if changed > 0 {
+            self.engine.set_rates(&rates);
+        }
+        changed
+    }
+
+    /// Functions x columns.
+    fn weights(&self) -> Vec<f64> {
+        let engine = &self.engine;
+        let (m, d) = (engine.functions(), engine.columns.cols());
+        let mut weights = vec![0.0; m * d];
+        for (column, entries) in engine.point().into_iter().filter(|(column, _)| *column < d) {
+            for (function, entry) in entries.into_iter().enumerate() {
+                weights[function * d + column] = entry * engine.columns.shrink(column);
+            }
+        }
+        weights
     }
 
     fn answer(&self) -> Answer {
         let engine = &self.engine;
         let (m, d) = (engine.functions(), engine.columns.cols());
-        let mut weights = vec![0.0; m * d];
-        let mut intercepts = vec![0.0; m];
-        for (column, entries) in engine.point() {
-            for (function, entry) in entries.into_iter().enumerate() {
-                if column == d {
-                    intercepts[function] = entry;
-                } else {
-                    weights[function * d + column] = entry * engine.columns.shrink(column);
-                }
-            }
-        }
+        let weights = self.weights();
+        let intercept = engine.point().into_iter().find(|(column, _)| *column == d);
+        let intercepts = intercept.map_or(vec![0.0; m], |(_, entries)| entries);
         let size = self.caps.len() * m;
         let v = if engine.best.v.len() == size { engine.best.v.clone() } else { vec![0.0; size] };
         let expansion = by_row(&v, m).into_iter().map(|v| v * engine.unit).collect();
@@ -189,6 +244,14 @@ impl Convex<TwoClass<'_>> for Solver<'_, Two<'_>> {
         self.penalty()
     }
 
+    fn is_convex(&self) -> bool {
+        self.power.is_none()
+    }
+
+    fn reweigh(&mut self) -> usize {
+        self.reweigh()
+    }
+
     fn point(&self) -> Saved {
         self.point()
     }
@@ -218,6 +281,14 @@ impl Convex<ManyClass<'_>> for Solver<'_, Many<'_>> {
 
     fn penalty(&self) -> f64 {
         self.penalty()
+    }
+
+    fn is_convex(&self) -> bool {
+        self.power.is_none()
+    }
+
+    fn reweigh(&mut self) -> usize {
+        self.reweigh()
     }
 
     fn point(&self) -> Saved {

@@ -38,12 +38,17 @@ impl<'a> Weighted<'a> {
         let rows = Apart { functions: m, signs: each(&|row, _| problem.sign(row)), caps };
         let rates = vec![1.0; m * problem.x.cols()];
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        Weighted { solver: Solver { engine, caps: vec![0.0; n], limit } }
+        Weighted { solver: Solver { engine, caps: vec![0.0; n], limit, power: None } }
     }
 
     /// Rates are functions x columns.
     pub(in crate::solver) fn set_rates(&mut self, rates: &[f64]) {
         self.solver.engine.set_rates(rates);
+    }
+
+    /// Whether columns are left out until they are needed.
+    pub(in crate::solver) fn screen(&mut self, screening: bool) {
+        self.solver.engine.screen(screening);
     }
 
     /// The problem with all caps multiplied: another C. The multipliers follow.

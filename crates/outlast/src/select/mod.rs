@@ -1,0 +1,7 @@
+//! Choosing parameters by data: splits of the rows, and searches over grids that share work between their points.
+
+mod folds;
+mod lq;
+
+pub use folds::stratified;
+pub use lq::{LqChoice, LqSearch, Point};

@@ -1,0 +1,145 @@
+//! Local quadratic approximation, the paper's algorithm (its section 4 and appendix).
+//!
+//! With z = 1 - s f and z0, w0 the current values,
+//!
+//! ```text
+//! [z]_+ <= z^2 / (4 |z0|) + z / 2 + |z0| / 4,          |w|^q <= |w0|^q + (q / 2) |w0|^(q-2) (w^2 - w0^2)       (q <= 2)
+//! ```
+//!
+//! with equality at z0 and w0: a quadratic bound, minimised by one linear system ([`Normal`] with W = c / (2 |z0|), k = s (c / 2 + W),
+//! bends |w0|^(2-q) / q) of d or n unknowns, whichever is fewer. The objective never rises. |z0| is kept above 1e-10, and for
+//! that reason the last digits stall; coefficients come near 0 without reaching it. It starts from discriminant analysis.
+
+use super::super::majorize::{self, Limits, Majorizer, Report, Step};
+use super::super::{Options, Solution, Status};
+use super::normal::{Normal, push};
+use super::{LQA, discriminant, rows_by_functions};
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::LqProblem;
+use crate::problem::lq::power;
+
+/// Least |z0|.
+const FLOOR: f64 = 1e-10;
+
+/// The current point and its bound.
+pub(super) struct Approximation<'a> {
+    problem: &'a LqProblem<'a>,
+    pub(super) weights: Vec<f64>,
+    pub(super) intercepts: Vec<f64>,
+    /// f, function-major.
+    decision: Vec<f64>,
+    /// V of the last bound, function-major.
+    v: Vec<f64>,
+    bends: Vec<f64>,
+    curvature: Vec<f64>,
+    constant: Vec<f64>,
+    saved: Option<(Vec<f64>, Vec<f64>, Vec<f64>)>,
+}
+
+impl<'a> Approximation<'a> {
+    pub(super) fn new(problem: &'a LqProblem<'a>, weights: Vec<f64>, intercepts: Vec<f64>) -> Self {
+        let size = problem.rows() * problem.functions;
+        let decision = push(problem.x, &weights, &intercepts, problem.functions);
+        let zeros = || vec![0.0; size];
+        Approximation {
+            problem,
+            bends: vec![0.0; weights.len()],
+            weights,
+            intercepts,
+            decision,
+            v: zeros(),
+            curvature: zeros(),
+            constant: zeros(),
+            saved: None,
+        }
+    }
+}
+
+impl Majorizer for Approximation<'_> {
+    fn objective(&mut self) -> f64 {
+        let decision = rows_by_functions(&self.decision, self.problem.functions);
+        self.problem.penalty(&self.weights) + self.problem.loss(&decision)
+    }
+
+    fn majorize(&mut self) -> usize {
+        let (n, q) = (self.problem.rows(), self.problem.q);
+        for (bend, w) in self.bends.iter_mut().zip(&self.weights) {
+            *bend = power(w.abs(), 2.0 - q) / q;
+        }
+        if q == 2.0 {
+            self.bends.fill(0.5);
+        }
+        for at in 0..self.decision.len() {
+            let (cap, sign) = (self.problem.cap(at % n, at / n), self.problem.sign(at % n));
+            let z = (1.0 - sign * self.decision[at]).abs().max(FLOOR);
+            self.curvature[at] = cap / (2.0 * z);
+            self.constant[at] = sign * (0.5 * cap + self.curvature[at]);
+        }
+        // a bound that moves by however little is another one
+        1
+    }
+
+    fn minimize(&mut self, _: f64, _: &Control) -> Result<Step> {
+        let problem = self.problem;
+        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &self.bends, &self.curvature);
+        let Some(normal) = normal else {
+            return Ok(Step { gap: 0.0, iterations: 1, status: Status::Inaccurate });
+        };
+        let found = normal.solve(&self.constant, &vec![0.0; problem.functions.max(2) - 1]);
+        self.decision = push(problem.x, &found.weights, &found.intercepts, problem.functions);
+        self.weights = found.weights;
+        self.intercepts = found.intercepts;
+        self.v = found.v;
+        // the quadratic is solved in closed form
+        Ok(Step { gap: 0.0, iterations: 1, status: Status::Converged })
+    }
+
+    fn save(&mut self) {
+        self.saved = Some((self.weights.clone(), self.intercepts.clone(), self.decision.clone()));
+    }
+
+    fn restore(&mut self) {
+        if let Some((weights, intercepts, decision)) = &self.saved {
+            self.weights.clone_from(weights);
+            self.intercepts.clone_from(intercepts);
+            self.decision.clone_from(decision);
+        }
+    }
+}
+
+/// From discriminant analysis (or zero coefficients, where that fails) until a step lowers the objective by less than `decrease` of it.
+pub(super) fn run<'a>(
+    problem: &'a LqProblem<'a>,
+    decrease: f64,
+    max_steps: usize,
+    control: &Control,
+) -> Result<(Approximation<'a>, Report)> {
+    let (weights, intercepts) = discriminant::start(problem)
+        .unwrap_or_else(|| (vec![0.0; problem.functions * problem.x.cols()], vec![0.0; problem.functions]));
+    let mut method = Approximation::new(problem, weights, intercepts);
+    let start = Step { gap: 0.0, iterations: 0, status: Status::Converged };
+    let limits = Limits { tolerance: 1.0, loose: 1.0, decrease, max_steps };
+    let report = majorize::run(&mut method, start, &limits, LQA, control)?;
+    Ok((method, report))
+}
+
+/// The paper's algorithm.
+pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let (method, report) = run(problem, 1e-2 * options.tolerance, options.max_steps, control)?;
+    let functions = problem.functions;
+    Ok(Solution {
+        expansion: rows_by_functions(&method.v, functions),
+        decision: rows_by_functions(&method.decision, functions),
+        weights: Some(method.weights),
+        intercepts: method.intercepts,
+        truncated: vec![false; problem.rows()],
+        majorant: None,
+        objective: report.trace[report.trace.len() - 1],
+        gap: report.gap,
+        trace: report.trace,
+        iterations: report.iterations,
+        status: report.status,
+        solver: LQA,
+    })
+}

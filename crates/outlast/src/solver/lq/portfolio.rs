@@ -1,0 +1,241 @@
+//! q < 1: the best of several local minima.
+//!
+//! w = 0 is always a local minimum, and reweighting never leaves a zero, so what is found depends on the start. Followed are
+//!
+//! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns;
+//! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
+//! - where a linear system of its size is cheap, discriminant analysis, and the end of the paper's algorithm, so that what is
+//!   returned is never above that;
+//! - w = 0; and the start given, if any.
+//!
+//! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
+//! sign the loss asks for, as long as that leads lower and is cheap; and what is best then is followed to the tolerance.
+
+use super::super::proximal::Weighted;
+use super::super::{Options, Solution, Status, proximal};
+use super::reweight::{Effort, Local, follow};
+use super::{discriminant, lqa, normal};
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::LqProblem;
+
+/// Rates of the l1 starts.
+const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
+/// Smoothings, relative to the largest coefficient.
+const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
+/// Accuracy of the starts.
+const ROUGH: f64 = 1e-3;
+/// Multiplications of a linear system that is cheap.
+const CHEAP: f64 = 1e8;
+/// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
+const MOVES: f64 = 3e7;
+const ROUNDS: usize = 10;
+const NEWCOMERS: usize = 20;
+/// The paper's algorithm as a start: relative decrease at which it ends, and most steps.
+const LQA: (f64, usize) = (1e-7, 500);
+
+/// A start: coefficients, intercepts, V where it is known.
+pub(super) struct Start {
+    pub(super) weights: Vec<f64>,
+    pub(super) intercepts: Vec<f64>,
+    pub(super) expansion: Option<Vec<f64>>,
+}
+
+/// How the starts are followed, and how the best of them.
+pub(super) fn efforts(options: &Options) -> (Effort, Effort) {
+    let fine = Effort {
+        tolerance: options.tolerance,
+        loose: (10.0 * options.tolerance).clamp(1e-4, 1e-2).max(options.tolerance),
+        decrease: (1e-3 * options.tolerance).clamp(1e-14, 1e-7),
+        max_steps: options.max_steps,
+        max_iterations: options.max_iterations,
+    };
+    let rough = Effort { tolerance: fine.tolerance.max(1e-5), loose: 1e-3f64.max(fine.loose), decrease: 1e-5, ..fine };
+    (rough, fine)
+}
+
+/// The best of the local minima that the starts lead to, each followed.
+pub(super) fn best(
+    problem: &LqProblem,
+    starts: impl IntoIterator<Item = Start>,
+    effort: &Effort,
+    control: &Control,
+) -> Result<Option<Local>> {
+    let mut best: Option<Local> = None;
+    for start in starts {
+        control.check()?;
+        let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control)?;
+        // of two as good, the sparser
+        let key = |local: &Local| (local.objective(), local.size());
+        let better = |than: &Local| {
+            let ((a, size), (b, other)) = (key(&found), key(than));
+            a < b - 1e-12 * b.abs() || a <= b + 1e-12 * b.abs() && size < other
+        };
+        if best.as_ref().is_none_or(better) {
+            best = Some(found);
+        }
+        if control.out_of_time() {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// Follows all starts, then the best to the tolerance.
+pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let (rough, fine) = efforts(options);
+    let mut starts = sparse_starts(problem, options, control)?;
+    starts.extend(dense_starts(problem, control)?);
+    if let Some(start) = &options.start
+        && let Some(weights) = &start.weights
+        && weights.len() == problem.functions * problem.x.cols()
+        && start.intercepts.len() == problem.functions
+    {
+        let (weights, intercepts) = (weights.clone(), start.intercepts.clone());
+        starts.push(Start { weights, intercepts, expansion: None });
+    }
+    starts.push(nothing(problem));
+    match best(problem, starts, &rough, control)? {
+        Some(found) => polish(problem, improve(problem, found, &rough, control)?, &fine, control),
+        None => super::absolute(problem, options, control),
+    }
+}
+
+/// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget lasts.
+fn improve(problem: &LqProblem, mut best: Local, effort: &Effort, control: &Control) -> Result<Local> {
+    let (n, m, d) = (problem.rows(), problem.functions, problem.x.cols());
+    let mut budget = MOVES;
+    for _ in 0..ROUNDS {
+        let used: Vec<bool> = (0..d).map(|column| (0..m).any(|j| best.weights[j * d + column] != 0.0)).collect();
+        let count = used.iter().filter(|used| **used).count();
+        let typical = best.weights.iter().map(|w| w.abs()).sum::<f64>() / best.size().max(1) as f64;
+        let pulled = problem.pull(&best.expansion);
+        let pull_of = |column: usize| (0..m).map(|j| pulled[j * d + column].abs()).fold(0.0, f64::max);
+        let mut columns: Vec<usize> = (0..d).filter(|&column| !used[column]).collect();
+        columns.sort_by(|&a, &b| pull_of(b).total_cmp(&pull_of(a)));
+        columns.truncate(NEWCOMERS);
+        columns.extend((0..d).filter(|&column| used[column]));
+        let mut lower = None;
+        for column in columns {
+            budget -= (n * m * (count + 1) * (count + 10)) as f64;
+            if budget < 0.0 || control.out_of_time() {
+                return Ok(best);
+            }
+            let mut weights = best.weights.clone();
+            let size = if typical > 0.0 { typical } else { 1.0 };
+            let mean = (0..m).map(|j| pulled[j * d + column]).sum::<f64>() / m as f64;
+            for j in 0..m {
+                let v = pulled[j * d + column] - if m == 1 { 0.0 } else { mean };
+                let largest = pull_of(column).max(f64::MIN_POSITIVE);
+                weights[j * d + column] = if used[column] { 0.0 } else { size * v / largest };
+            }
+            let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), effort, control)?;
+            let than = lower.as_ref().unwrap_or(&best);
+            if found.objective() < than.objective() * (1.0 - 1e-6) {
+                lower = Some(found);
+            }
+        }
+        match lower {
+            Some(found) => best = found,
+            None => break,
+        }
+    }
+    Ok(best)
+}
+
+/// Follows a local minimum found roughly to the tolerance.
+pub(super) fn polish(problem: &LqProblem, rough: Local, fine: &Effort, control: &Control) -> Result<Solution> {
+    if rough.report.status == Status::TimeLimit {
+        return Ok(solution(problem, rough));
+    }
+    let mut last = follow(problem, &rough.weights, &rough.intercepts, Some(&rough.expansion), fine, control)?;
+    let mut trace = rough.report.trace;
+    // the point is the same one but for the rounding of its objective
+    trace.pop();
+    trace.append(&mut last.report.trace);
+    last.report.trace = trace;
+    last.report.iterations += rough.report.iterations;
+    Ok(solution(problem, last))
+}
+
+/// A local minimum as solvers return it.
+pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
+    // the objective of the columns in use is that of all: what differs is rounding, and must not show in the trace
+    let objective = problem.penalty(&found.weights) + problem.loss(&found.decision);
+    let mut trace = found.report.trace;
+    trace.pop();
+    trace.push(objective);
+    for at in (1..trace.len()).rev() {
+        trace[at - 1] = trace[at - 1].max(trace[at]);
+    }
+    Solution {
+        expansion: found.expansion,
+        decision: found.decision,
+        weights: Some(found.weights),
+        intercepts: found.intercepts,
+        truncated: vec![false; problem.rows()],
+        majorant: None,
+        objective,
+        gap: found.report.gap,
+        trace,
+        iterations: found.report.iterations,
+        status: found.report.status,
+        solver: proximal::NAME,
+    }
+}
+
+/// w = 0.
+pub(super) fn nothing(problem: &LqProblem) -> Start {
+    let weights = vec![0.0; problem.functions * problem.x.cols()];
+    Start { weights, intercepts: vec![0.0; problem.functions], expansion: None }
+}
+
+/// l1 solutions, and the end of a path of smoothed rates.
+fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Start>> {
+    let mut engine = Weighted::new(problem, options.max_iterations);
+    let mut starts = Vec::new();
+    let size = problem.functions * problem.x.cols();
+    let take = |engine: &Weighted| {
+        let answer = engine.answer();
+        let weights = answer.weights.unwrap_or_default();
+        Start { weights, intercepts: answer.intercepts, expansion: Some(answer.expansion) }
+    };
+    for rate in RATES {
+        engine.set_rates(&vec![rate; size]);
+        engine.minimize(ROUGH, control)?;
+        starts.push(take(&engine));
+        if control.out_of_time() {
+            return Ok(starts);
+        }
+    }
+    // from the middle of the rates
+    let mut weights = starts[RATES.len() / 2].weights.clone();
+    for smoothing in SMOOTHINGS {
+        let largest = weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
+        if largest == 0.0 {
+            break;
+        }
+        let rate = |w: &f64| problem.q * (w.abs() + smoothing * largest).powf(problem.q - 1.0);
+        engine.set_rates(&weights.iter().map(rate).collect::<Vec<_>>());
+        engine.minimize(ROUGH, control)?;
+        weights = engine.answer().weights.unwrap_or_default();
+    }
+    starts.push(take(&engine));
+    Ok(starts)
+}
+
+/// Discriminant analysis and the end of the paper's algorithm, where they are cheap.
+fn dense_starts(problem: &LqProblem, control: &Control) -> Result<Vec<Start>> {
+    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
+    let unknowns = normal::unknowns(n, d, m) as f64;
+    if unknowns * (n * d * m) as f64 + unknowns.powi(3) > CHEAP {
+        return Ok(Vec::new());
+    }
+    let mut starts = Vec::new();
+    if let Some((weights, intercepts)) = discriminant::start(problem) {
+        starts.push(Start { weights, intercepts, expansion: None });
+    }
+    let (end, _) = lqa::run(problem, LQA.0, LQA.1, control)?;
+    starts.push(Start { weights: end.weights, intercepts: end.intercepts, expansion: None });
+    Ok(starts)
+}

@@ -1,0 +1,207 @@
+//! q < 1: reweighting, from one start.
+//!
+//! |w|^q is concave in |w|: |w|^q <= |w0|^q + q |w0|^(q-1) (|w| - |w0|), and coefficients at 0 stay there. The bound of a step is the
+//! weighted l1 problem with the rates q |w0|^(q-1), infinite at 0, which the l1 engine solves with exact zeros. So a start's zeros are
+//! for good, and the work is done on a copy of its other columns.
+//!
+//! Every non-zero coefficient of a local minimum obeys |w_c| >= (q / G_c)^(1 / (1-q)), G_c = sum_i c_i |x_ic|, since the slope of the
+//! loss is at most G_c. A column all of whose entries together cost more than they can save, sum_j |w_cj|^q >= sum_j G_cj |w_cj|, is
+//! set to 0: the objective does not rise, and what is left is above (1 / G)^(1 / (1-q)) in some entry.
+
+use super::super::Status;
+use super::super::majorize::{self, Limits, Majorizer, Report, Step};
+use super::super::proximal::{Point, Weighted};
+use crate::control::Control;
+use crate::data::{Dense, Design};
+use crate::error::Result;
+use crate::problem::LqProblem;
+use crate::problem::lq::power;
+
+/// Relative change of a rate that counts as one.
+const SAME: f64 = 1e-12;
+
+/// Coefficients (functions x columns) and intercepts, and V (rows x functions) where it is known.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// w, functions x columns.
+    pub weights: Vec<f64>,
+    /// b
+    pub intercepts: Vec<f64>,
+    /// V of the last convex problem, rows x functions.
+    pub expansion: Vec<f64>,
+    /// f + b, rows x functions.
+    pub decision: Vec<f64>,
+    /// What the loop did.
+    pub report: Report,
+}
+
+impl Local {
+    /// P
+    pub fn objective(&self) -> f64 {
+        self.report.trace[self.report.trace.len() - 1]
+    }
+
+    /// Coefficients that are not 0.
+    pub fn size(&self) -> usize {
+        self.weights.iter().filter(|w| **w != 0.0).count()
+    }
+}
+
+struct Reweighting<'a, 'b> {
+    problem: &'b LqProblem<'a>,
+    engine: Weighted<'a>,
+    rates: Vec<f64>,
+    /// G, functions x columns.
+    steepest: Vec<f64>,
+    saved: Option<(Point, Vec<f64>)>,
+}
+
+impl Reweighting<'_, '_> {
+    fn weights(&self) -> Vec<f64> {
+        self.engine.answer().weights.unwrap_or_default()
+    }
+
+    /// Sets columns to 0 that cost more than they can save.
+    fn clear(&self, weights: &mut [f64]) {
+        let (m, d) = (self.problem.functions, self.problem.x.cols());
+        for column in 0..d {
+            let entries = || (0..m).map(|j| (weights[j * d + column].abs(), self.steepest[j * d + column]));
+            let cost: f64 = entries().map(|(w, _)| power(w, self.problem.q)).sum();
+            let saved: f64 = entries().map(|(w, g)| w * g).sum();
+            if cost > 0.0 && cost >= saved {
+                (0..m).for_each(|j| weights[j * d + column] = 0.0);
+            }
+        }
+    }
+}
+
+impl Majorizer for Reweighting<'_, '_> {
+    fn objective(&mut self) -> f64 {
+        self.problem.penalty(&self.weights()) + self.problem.loss(&self.engine.decision())
+    }
+
+    fn majorize(&mut self) -> usize {
+        let mut weights = self.weights();
+        self.clear(&mut weights);
+        let rates = self.problem.rates(&weights);
+        let same = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= SAME * a.abs();
+        let changed = rates.iter().zip(&self.rates).filter(|pair| !same(*pair)).count();
+        if changed > 0 {
+            self.engine.set_rates(&rates);
+            self.rates = rates;
+        }
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        self.engine.minimize(tolerance, control)
+    }
+
+    fn save(&mut self) {
+        self.saved = Some((self.engine.point(), self.rates.clone()));
+    }
+
+    fn restore(&mut self) {
+        if let Some((point, rates)) = &self.saved {
+            self.rates.clone_from(rates);
+            self.engine.set_rates(rates);
+            self.engine.go_to(point);
+        }
+    }
+}
+
+/// How exactly a start is followed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) tolerance: f64,
+    pub(super) loose: f64,
+    pub(super) decrease: f64,
+    pub(super) max_steps: usize,
+    pub(super) max_iterations: usize,
+}
+
+/// Follows a start to a local minimum.
+pub(super) fn follow(
+    problem: &LqProblem,
+    weights: &[f64],
+    intercepts: &[f64],
+    expansion: Option<&[f64]>,
+    effort: &Effort,
+    control: &Control,
+) -> Result<Local> {
+    let (m, d) = (problem.functions, problem.x.cols());
+    let used: Vec<usize> = (0..d).filter(|&column| (0..m).any(|j| weights[j * d + column] != 0.0)).collect();
+    // a design has at least one column
+    let kept = if used.is_empty() { vec![0] } else { used };
+    let p = kept.len();
+    let compact = columns_of(problem.x, &kept)?;
+    let small = problem.on(&compact);
+    let pick = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at / p * d + kept[at % p]]).collect() };
+    let mut method = Reweighting {
+        problem: &small,
+        engine: Weighted::new(&small, effort.max_iterations),
+        rates: vec![1.0; m * p],
+        steepest: steepest(&small),
+        saved: None,
+    };
+    method.engine.start_at(&pick(weights), intercepts);
+    if let Some(expansion) = expansion {
+        method.engine.start_multipliers(expansion);
+    }
+    let start = Step { gap: 1.0, iterations: 0, status: Status::Inaccurate };
+    let limits = Limits {
+        tolerance: effort.tolerance,
+        loose: effort.loose,
+        decrease: effort.decrease,
+        max_steps: effort.max_steps,
+    };
+    let report = majorize::run(&mut method, start, &limits, "reweighting", control)?;
+    let answer = method.engine.answer();
+    let small_weights = answer.weights.unwrap_or_default();
+    let mut weights = vec![0.0; m * d];
+    (0..m * p).for_each(|at| weights[at / p * d + kept[at % p]] = small_weights[at]);
+    Ok(Local {
+        weights,
+        intercepts: answer.intercepts,
+        expansion: answer.expansion,
+        decision: method.engine.decision(),
+        report,
+    })
+}
+
+/// Some columns, densely.
+fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Dense<'static>> {
+    let (n, p) = (x.rows(), columns.len());
+    let mut place = vec![usize::MAX; x.cols()];
+    columns.iter().enumerate().for_each(|(slot, &column)| place[column] = slot);
+    let mut values = vec![0.0; n * p];
+    let mut full = Vec::new();
+    for (row, out) in values.chunks_exact_mut(p).enumerate() {
+        if x.is_sparse() {
+            x.for_each(row, &mut |column, value| {
+                if place[column] != usize::MAX {
+                    out[place[column]] = value;
+                }
+            });
+        } else {
+            let values = x.block(row..row + 1, &mut full);
+            out.iter_mut().zip(columns).for_each(|(out, &column)| *out = values[column]);
+        }
+    }
+    Dense::new(n, p, values)
+}
+
+/// G: the steepest the loss can be in each coefficient.
+fn steepest(problem: &LqProblem) -> Vec<f64> {
+    let (m, d) = (problem.functions, problem.x.cols());
+    let mut sums = vec![0.0; m * d];
+    for row in 0..problem.rows() {
+        for j in 0..m {
+            let cap = problem.cap(row, j);
+            if cap > 0.0 {
+                problem.x.for_each(row, &mut |column, value| sums[j * d + column] += cap * value.abs());
+            }
+        }
+    }
+    sums
+}

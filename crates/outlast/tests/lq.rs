@@ -1,0 +1,136 @@
+//! The L_q machine against a general conic solver, an exhaustive search, and itself written differently.
+
+mod common;
+mod lq_data;
+
+use common::{Random, relative};
+use lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options};
+use outlast::problem::LqProblem;
+use outlast::solver::{Options, lq};
+use outlast::{Control, Dense};
+
+#[test]
+fn a_conic_solver_finds_the_same_optimum() {
+    for q in [1.0, 2.0] {
+        for (k, n, d, c) in
+            [(2, 60, 8, 0.3), (2, 40, 70, 1.0), (2, 80, 5, 30.0), (3, 50, 6, 0.5), (3, 30, 40, 1.0), (4, 40, 7, 2.0)]
+        {
+            for intercept in [true, false] {
+                for varied in [false, true] {
+                    let data = Data::new(n, d, k, c, 7 + n as u64);
+                    let data = if varied { data.varied(11 + k as u64) } else { data };
+                    let what = format!("q {q}, k {k}, {n} x {d}, intercept {intercept}, varied {varied}");
+                    let x = data.dense();
+                    let optimum = independent(&data.problem(&x, q, intercept));
+                    let found = data.solve(q, intercept);
+                    converged(&found);
+                    assert!(relative(found.objective, optimum) < AGREEMENT, "{what}: {} {optimum}", found.objective);
+                    let sparse = data.solve_with(&data.sparse(), q, intercept, "auto", &options(TOLERANCE));
+                    assert!(relative(sparse.objective, optimum) < AGREEMENT, "{what}: sparse");
+                    assert!(found.weights.as_ref().unwrap().iter().any(|w| *w != 0.0), "{what}: trivial");
+                }
+            }
+        }
+    }
+}
+
+/// Between 1 and 2 the judge's certificate is the proof: primal and dual evaluated from the data alone.
+#[test]
+fn exponents_between_one_and_two_are_certified() {
+    for q in [1.02, 1.1, 1.3, 1.5, 1.8] {
+        for (k, n, d, c) in [(2, 60, 8, 0.3), (2, 40, 70, 1.0), (2, 50, 3, 100.0), (3, 50, 6, 0.5), (4, 25, 30, 1.0)] {
+            for intercept in [true, false] {
+                let data = Data::new(n, d, k, c, 5 + n as u64).varied(3);
+                let found = data.solve(q, intercept);
+                converged(&found);
+            }
+        }
+    }
+}
+
+/// With a lambda the joint form of two classes is the single function's with 2 lambda: f_2 = -f_1 = f, and each penalty counts twice.
+#[test]
+fn the_joint_form_of_two_classes_has_twice_the_penalty() {
+    for q in [0.5, 1.0, 1.5, 2.0] {
+        let mut joint = Data::new(40, 6, 2, 2.0, 3);
+        joint.functions = 2;
+        let single = Data { caps: vec![1.0; 40], functions: 1, ..Data::new(40, 6, 2, 2.0, 3) };
+        let (a, b) = (joint.solve(q, true), single.solve(q, true));
+        assert!(relative(a.objective, 2.0 * b.objective) < AGREEMENT, "q {q}: {} {}", a.objective, b.objective);
+        let (joint, single) = (a.weights.unwrap(), b.weights.unwrap());
+        if q != 1.0 {
+            let largest = single.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
+            assert!(single.iter().zip(&joint[6..]).all(|(a, b)| (a - b).abs() < 1e-3 * largest), "q {q}");
+        }
+    }
+}
+
+/// The best objective over all supports: for each, the restricted problem from many starts.
+fn exhaustive(data: &Data, q: f64) -> f64 {
+    let mut best = f64::INFINITY;
+    let mut random = Random(77);
+    for support in 0u32..1 << data.d {
+        let columns: Vec<usize> = (0..data.d).filter(|column| support >> column & 1 == 1).collect();
+        let mut values = Vec::new();
+        for row in data.values.chunks_exact(data.d) {
+            // a design has a column
+            values.extend(columns.iter().map(|&column| row[column]));
+            if columns.is_empty() {
+                values.push(0.0);
+            }
+        }
+        let x = Dense::new(data.n, columns.len().max(1), values).unwrap();
+        let problem: LqProblem = data.problem(&x, q, true);
+        // coefficients of all magnitudes and signs
+        for _ in 0..3 {
+            let size = columns.len().max(1) * data.functions;
+            let weights: Vec<f64> = (0..size).map(|_| random.normal() * 3f64.powf(2.0 * random.unit() - 1.0)).collect();
+            let value =
+                lq::descend(&problem, &weights, &vec![0.0; data.functions], &options(1e-7), &Control::default());
+            best = best.min(value.unwrap().objective);
+        }
+    }
+    best
+}
+
+/// Nothing found lies above the best of an exhaustive search often, or below it ever.
+#[test]
+fn small_problems_reach_the_best_support() {
+    let (mut reached, mut trials) = (0, 0);
+    for seed in 0..12 {
+        for (q, c) in [(0.3, 0.2), (0.5, 0.5), (0.8, 1.0)] {
+            let data = Data::new(40, 6, 2, c, 1000 + seed);
+            let best = exhaustive(&data, q);
+            let found = data.solve(q, true).objective;
+            // every point is a point of its own support
+            assert!(found >= best * (1.0 - 1e-2), "seed {seed} q {q}: {found} is below {best}");
+            trials += 1;
+            reached += usize::from(found <= best * (1.0 + AGREEMENT));
+        }
+    }
+    assert!(10 * reached >= 8 * trials, "{reached} of {trials}");
+    println!("{reached} of {trials}");
+}
+
+#[test]
+fn the_quadratic_approximation_is_never_below() {
+    for q in [0.3, 0.5, 0.9, 1.0, 1.5, 2.0] {
+        for (k, n, d, c) in [(2, 60, 10, 0.5), (2, 30, 50, 1.0), (3, 50, 8, 0.5)] {
+            let data = Data::new(n, d, k, c, 17 + n as u64);
+            let limits = Options { tolerance: 1e-5, max_steps: 1000, ..Options::default() };
+            let paper = data.solve_with(&data.dense(), q, true, "lqa", &limits);
+            let found = data.solve(q, true);
+            assert!(paper.trace.len() > 3);
+            assert!(
+                found.objective <= paper.objective * (1.0 + 1e-9),
+                "q {q} k {k} {n} x {d}: {} {}",
+                found.objective,
+                paper.objective
+            );
+            // it stalls, the more the more columns there are
+            if q >= 1.0 && d < n {
+                assert!(relative(paper.objective, found.objective) < 2e-3, "{} {}", paper.objective, found.objective);
+            }
+        }
+    }
+}
