@@ -16,6 +16,7 @@ from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._certify import Certificate, certify
 from ._files import load
 from ._lq import LqSVC
+from ._lq_search import LqSVCCV
 from ._truncated import TruncatedSVC
 from ._widths import gamma_quartiles
 
@@ -25,6 +26,7 @@ __all__ = [
     "Certificate",
     "LeaveOneOutSVC",
     "LqSVC",
+    "LqSVCCV",
     "TruncatedSVC",
     "certify",
     "gamma_quartiles",

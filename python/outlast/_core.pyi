@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fitted", "fit", "gamma_quartiles"]
+__all__ = ["Fitted", "fit", "gamma_quartiles", "search_lq"]
 
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]
@@ -142,3 +142,18 @@ def gamma_quartiles(
     sample_weight: NDArray[np.float64] | None = None,
     threads: int | None = None,
 ) -> tuple[float, float, float]: ...
+def search_lq(
+    x: _Matrix,
+    codes: NDArray[np.uint32],
+    classes: Sequence[int | str],
+    parameters: Mapping[str, Any],
+    cs: int | Sequence[float],
+    qs: Sequence[float],
+    judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    *,
+    threads: int | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> tuple[Fitted, dict[str, Any]]: ...

@@ -124,26 +124,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : estimator
             The fitted estimator.
         """
+        return self._fit(X, y, sample_weight, self._run)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, run: Callable[..., _core.Fitted]) -> Self:
+        """Checks, then ``run(X, y, classes, codes, sample_weight)``, then keeps what it gives."""
         X, y = validate_data(self, X, y, **self._accepted())
         classes, codes = _input.encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             _input.check_positive_weights(codes, sample_weight)
-        previous = self._previous_fit(X, classes) if getattr(self, "warm_start", False) else None
-        rows = self._kernel_values(X, X) if callable(self.kernel) else X
-        fitted = _core.fit(
-            _input.matrix(rows),
-            codes,
-            _input.class_names(classes),
-            self._method_name(),
-            {**self._shared_parameters(classes, y), **self._own_parameters(classes)},
-            threads=_input.threads(self.n_jobs),
-            sample_weight=sample_weight,
-            feature_names=self._column_names(),
-            start=previous,
-            time_limit=_input.limit(getattr(self, "time_limit", None)),
-            progress=_print_progress if self.verbose else None,
-        )
+        fitted = run(X, y, classes, codes, sample_weight)
         self.classes_ = classes
         self._training_rows = X if callable(self.kernel) else None
         self._take(fitted)
@@ -151,6 +141,34 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.status_ != "converged":
             self._warn()
         return self
+
+    def _run(
+        self, X: Any, y: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.uint32], sample_weight: Any
+    ) -> _core.Fitted:
+        previous = self._previous_fit(X, classes) if getattr(self, "warm_start", False) else None
+        rows = self._kernel_values(X, X) if callable(self.kernel) else X
+        return _core.fit(
+            _input.matrix(rows),
+            codes,
+            _input.class_names(classes),
+            self._method_name(),
+            self._parameters(classes, y),
+            start=previous,
+            **self._request(sample_weight),
+        )
+
+    def _parameters(self, classes: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:
+        return {**self._shared_parameters(classes, y), **self._own_parameters(classes)}
+
+    def _request(self, sample_weight: Any) -> dict[str, Any]:
+        """What goes with the parameters into the core."""
+        return {
+            "threads": _input.threads(self.n_jobs),
+            "sample_weight": sample_weight,
+            "feature_names": self._column_names(),
+            "time_limit": _input.limit(getattr(self, "time_limit", None)),
+            "progress": _print_progress if self.verbose else None,
+        }
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """f(x) plus the intercept for each row.
@@ -338,7 +356,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
             f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

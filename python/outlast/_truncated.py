@@ -39,10 +39,12 @@ class TruncatedSVC(KernelClassifier):
         and k classes), 0 is psi-learning, None leaves the loss whole: the ordinary support vector machine.
     loss : {"hinge", "logistic", "exponential"}, default="hinge"
         The loss before truncation.
-    penalty : {"l2", "l1", "adaptive_l1"}, default="l2"
-        Half the squared norm; the sum of the absolute coefficients, which selects variables; or that sum with each
-        coefficient divided by its size in the l2 fit, which selects fewer and shrinks them less. The last two need the
-        linear kernel.
+    penalty : {"l2", "l1", "adaptive_l1", "lq"}, default="l2"
+        Half the squared norm; the sum of the absolute coefficients, which selects variables; that sum with each
+        coefficient divided by its size in the l2 fit, which selects fewer and shrinks them less; or the sum of their powers
+        `q`, likewise. All but the first need the linear kernel.
+    q : float, default=0.5
+        The power of the penalty "lq", in (0, 1].
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         The kernel, as in `sklearn.svm.SVC`. A callable gets two matrices and returns the matrix of kernel values.
     gamma : float, "scale", "auto", "q1", "median" or "q3", default="scale"
@@ -180,6 +182,7 @@ default="auto"
         truncation: float | str | None = "auto",
         loss: str = "hinge",
         penalty: str = "l2",
+        q: float = 0.5,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -205,6 +208,7 @@ default="auto"
         self.truncation = truncation
         self.loss = loss
         self.penalty = penalty
+        self.q = q
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -234,6 +238,7 @@ default="auto"
             "truncation": None if self.truncation is None else _input.name_or_real("truncation", self.truncation),
             "loss": _input.text("loss", self.loss),
             "penalty": _input.text("penalty", self.penalty),
+            "q": _input.real("q", self.q),
             "utility": _input.payoff("utility", self.utility, classes),
             "cost": _input.payoff("cost", self.cost, classes),
             "cost_form": _input.text("cost_form", self.cost_form),
@@ -251,6 +256,7 @@ default="auto"
             "truncation": fitted.truncation,
             "loss": fitted.loss,
             "penalty": fitted.penalty,
+            **({} if fitted.penalty != "lq" else {"q": fitted.detail("q")}),
             "utility": square(fitted.utility),
             "cost": square(fitted.cost),
             "cost_form": fitted.cost_form,

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Certify(request) => commands::certify::run(&request),
         Command::Export(request) => commands::export::run(&request),
         Command::Gamma(request) => commands::gamma::run(&request),
+        Command::Tune(request) => commands::tune::run(&request),
         Command::Demo(request) => demo::run(&request),
     };
     match outcome {

@@ -106,6 +106,7 @@ pub struct TruncatedParameters {
     truncation: Option<NumberOrName>,
     loss: String,
     penalty: String,
+    q: f64,
     utility: Option<Vec<Vec<f64>>>,
     cost: Option<Vec<Vec<f64>>>,
     cost_form: String,
@@ -121,6 +122,7 @@ impl TruncatedParameters {
             truncation: truncation(self.truncation)?,
             loss: Loss::from_name(&self.loss)?,
             penalty: Penalty::from_name(&self.penalty)?,
+            q: self.q,
             utility: self.utility,
             cost: self.cost,
             cost_form: CostForm::from_name(&self.cost_form)?,
@@ -160,7 +162,7 @@ pub struct LqParameters {
 }
 
 impl LqParameters {
-    fn with(self, common: Common) -> outlast::Result<Lq> {
+    pub fn with(self, common: Common) -> outlast::Result<Lq> {
         let feature_map = FeatureMap::from_name(&self.feature_map)?;
         Ok(Lq { common, q: self.q, cost: self.cost, feature_map, solver: self.solver })
     }
@@ -193,9 +195,14 @@ pub struct LeaveOneOutParameters {
     factor: f64,
 }
 
+/// The shared parameters of a dict.
+pub fn shared(parameters: &Bound<'_, PyAny>) -> PyResult<Common> {
+    parameters.extract::<SharedParameters>()?.common().map_err(to_python)
+}
+
 /// The method of that name with the parameters of a dict.
 fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
-    let common = parameters.extract::<SharedParameters>()?.common().map_err(to_python)?;
+    let common = shared(parameters)?;
     let method: Box<dyn Estimator + Send> = match name {
         "truncated" => Box::new(parameters.extract::<TruncatedParameters>()?.with(common).map_err(to_python)?),
         "reh" | "rod" => {
@@ -252,12 +259,17 @@ fn best_so_far(model: &Model) -> bool {
     model.summary.status == Status::Interrupted
 }
 
-fn labels(classes: Vec<ClassName>, codes: &PyReadonlyArray1<'_, u32>) -> PyResult<Labels> {
+pub fn labels(classes: Vec<ClassName>, codes: &PyReadonlyArray1<'_, u32>) -> PyResult<Labels> {
     let classes = classes.into_iter().map(Class::from).collect();
     Labels::from_codes(classes, codes.as_slice()?.to_vec()).map_err(to_python)
 }
 
-fn seconds(limit: f64) -> PyResult<Duration> {
+/// Labels of other rows, as positions among the same classes.
+pub fn labels_of(labels: &Labels, codes: &PyReadonlyArray1<'_, u32>) -> PyResult<Labels> {
+    Labels::from_codes(labels.classes().to_vec(), codes.as_slice()?.to_vec()).map_err(to_python)
+}
+
+pub fn seconds(limit: f64) -> PyResult<Duration> {
     let refuse = || to_python(Error::parameter("time_limit", limit, "a number of seconds > 0, or None"));
     Duration::try_from_secs_f64(limit).ok().filter(|limit| !limit.is_zero()).ok_or_else(refuse)
 }

@@ -12,6 +12,7 @@ mod fitted;
 mod gate;
 mod matrix;
 mod pool;
+mod search;
 mod storage;
 
 use pyo3::prelude::*;
@@ -22,4 +23,6 @@ mod _core {
     use crate::fit::{fit, gamma_quartiles};
     #[pymodule_export]
     use crate::fitted::Fitted;
+    #[pymodule_export]
+    use crate::search::search_lq;
 }

@@ -193,14 +193,7 @@ impl MethodArgs {
                 ablation.inlier_fraction = self.inlier_fraction.unwrap_or_default();
                 Box::new(ablation)
             }
-            "lq" => {
-                let mut lq = Lq::new(c);
-                lq.q = self.q.unwrap_or(lq.q);
-                lq.cost = cost;
-                lq.feature_map = named(&self.feature_map, FeatureMap::from_name)?.unwrap_or(lq.feature_map);
-                lq.solver = self.solver.clone().unwrap_or(lq.solver);
-                Box::new(lq)
-            }
+            "lq" => Box::new(self.lq_alone(cost)?),
             "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
             "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
             _ => {
@@ -208,6 +201,7 @@ impl MethodArgs {
                 truncated.truncation = self.truncation.unwrap_or_default();
                 truncated.loss = named(&self.loss, Loss::from_name)?.unwrap_or(truncated.loss);
                 truncated.penalty = named(&self.penalty, Penalty::from_name)?.unwrap_or(truncated.penalty);
+                truncated.q = self.q.unwrap_or(truncated.q);
                 truncated.cost_form = named(&self.cost_form, CostForm::from_name)?.unwrap_or(truncated.cost_form);
                 truncated.utility_baseline =
                     named(&self.utility_baseline, Baseline::from_name)?.unwrap_or(truncated.utility_baseline);
@@ -216,7 +210,30 @@ impl MethodArgs {
                 Box::new(truncated)
             }
         };
-        let common = method.common_mut();
+        self.fill(method.common_mut(), class_weight)?;
+        Ok(method)
+    }
+
+    /// The L_q machine with its own parameters.
+    fn lq_alone(&self, cost: Option<Vec<Vec<f64>>>) -> Result<Lq, Failure> {
+        let mut lq = Lq::new(self.c.unwrap_or(Common::default().c));
+        lq.q = self.q.unwrap_or(lq.q);
+        lq.cost = cost;
+        lq.feature_map = named(&self.feature_map, FeatureMap::from_name)?.unwrap_or(lq.feature_map);
+        lq.solver = self.solver.clone().unwrap_or(lq.solver);
+        Ok(lq)
+    }
+
+    /// The L_q machine and its parameters, for data with these labels.
+    pub fn lq(&self, labels: &Labels) -> Result<Lq, Failure> {
+        let read = |path: &PathBuf| io::read_payoff(path, "cost", labels.classes());
+        let mut lq = self.lq_alone(self.cost.as_ref().map(read).transpose()?)?;
+        self.fill(&mut lq.common, self.class_weight(labels)?)?;
+        Ok(lq)
+    }
+
+    /// The parameters that all methods share.
+    fn fill(&self, common: &mut Common, class_weight: ClassWeight) -> Result<(), Failure> {
         if let Some(kernel) = &self.kernel {
             common.kernel = Kernel::from_name(kernel, self.gamma, self.degree, self.coef0)?;
         } else if !matches!(common.kernel, Kernel::Linear) {
@@ -231,7 +248,7 @@ impl MethodArgs {
         common.cache_size = self.cache_size;
         common.random_state = self.random_state;
         common.threads = self.n_jobs.and_then(threads);
-        Ok(method)
+        Ok(())
     }
 
     fn class_weight(&self, labels: &Labels) -> Result<ClassWeight, Failure> {

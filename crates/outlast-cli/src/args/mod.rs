@@ -2,6 +2,7 @@
 
 mod data;
 mod method;
+pub mod tune;
 
 pub use data::DataArgs;
 pub use method::MethodArgs;
@@ -45,6 +46,9 @@ pub enum Command {
     /// Compare a model's predictions with known labels
     #[command(after_help = EVALUATE_EXAMPLES)]
     Evaluate(EvaluateArgs),
+    /// Choose parameters by cross-validation or on a tuning set, then learn the model
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(Box<tune::TuneArgs>),
     /// Print kernel widths worth trying: the quartiles of the distances between the classes
     #[command(after_help = GAMMA_EXAMPLES)]
     Gamma(GammaArgs),

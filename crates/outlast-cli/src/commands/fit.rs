@@ -21,11 +21,11 @@ const NAMED: usize = 20;
 const NAMED_LENGTH: usize = 300;
 
 /// What a fit found, ready to be shown.
-struct Fitted {
-    table: io::Table,
-    model: Model,
-    read_seconds: f64,
-    fit_seconds: f64,
+pub struct Fitted {
+    pub table: io::Table,
+    pub model: Model,
+    pub read_seconds: f64,
+    pub fit_seconds: f64,
 }
 
 /// Runs the command.
@@ -47,14 +47,9 @@ pub fn run(request: &FitArgs) -> Result<(), Failure> {
         Ok(())
     })?;
     drop(watch);
-    if !request.show.quiet {
-        fitted.table.notes.iter().for_each(|note| output::tell(&format!("note: {note}")));
-    }
-    if let Some(warning) = warning(&fitted.model) {
-        output::tell(&format!("warning: {warning}"));
-    }
+    tell(&fitted, request.show.quiet);
     if request.show.json {
-        output::print_json(&fitted.json(request))
+        output::print_json(&fitted.json_for(request.output.as_deref()))
     } else if request.show.quiet {
         Ok(())
     } else if taken {
@@ -62,6 +57,16 @@ pub fn run(request: &FitArgs) -> Result<(), Failure> {
         Ok(())
     } else {
         output::print(&fitted.text(request))
+    }
+}
+
+/// What the reader should know beside the result.
+pub fn tell(fitted: &Fitted, quiet: bool) {
+    if !quiet {
+        fitted.table.notes.iter().for_each(|note| output::tell(&format!("note: {note}")));
+    }
+    if let Some(warning) = warning(&fitted.model) {
+        output::tell(&format!("warning: {warning}"));
     }
 }
 
@@ -130,7 +135,7 @@ impl Fitted {
         worst
     }
 
-    fn write_model(&self, path: &Path) -> Result<(), Failure> {
+    pub fn write_model(&self, path: &Path) -> Result<(), Failure> {
         if destination::is_standard_output(path) {
             let bytes = io::model_to_bytes(&self.model)?;
             return destination::write(path, |out| out.write_all(&bytes));
@@ -206,6 +211,11 @@ impl Fitted {
     }
 
     fn text(&self, request: &FitArgs) -> String {
+        self.text_for(request.output.as_deref(), self.payoff_text(request))
+    }
+
+    /// The model in words; where it was written, and what decisions are worth.
+    pub fn text_for(&self, output: Option<&Path>, payoff: Option<(&'static str, String)>) -> String {
         let summary = &self.model.summary;
         let mut pairs = Pairs::default();
         let size =
@@ -213,7 +223,7 @@ impl Fitted {
         pairs.add("data", format!("{}: {size}", self.table.source.display()));
         pairs.add("classes", classes_text(self.classes()));
         pairs.add("method", self.method_text());
-        if let Some((name, text)) = self.payoff_text(request) {
+        if let Some((name, text)) = payoff {
             pairs.add(name, text);
         }
         pairs.add("kernel", kernel_text(&self.model.predictor.kernel));
@@ -239,7 +249,7 @@ impl Fitted {
             pairs.add("selected", self.selected_text(&selected));
         }
         pairs.add("time", format!("{} reading, {} fitting", seconds(self.read_seconds), seconds(self.fit_seconds)));
-        match &request.output {
+        match output {
             Some(path) if destination::is_standard_output(path) => pairs.add("model", "standard output"),
             Some(path) => pairs.add("model", path.display().to_string()),
             None => pairs.add("model", "not saved; name a file with -o"),
@@ -310,7 +320,8 @@ impl Fitted {
         title + &output::table(&["label", "row", "line", "margin"], &rows)
     }
 
-    fn json(&self, request: &FitArgs) -> Value {
+    /// The model for programs, and where it was written.
+    pub fn json_for(&self, output: Option<&Path>) -> Value {
         let summary = &self.model.summary;
         let kernel = &self.model.predictor.kernel;
         let worst: Vec<Value> = self
@@ -337,7 +348,7 @@ impl Fitted {
         json!({
             "command": "fit",
             "data": self.table.source.to_string_lossy(),
-            "model": request.output.as_ref().map(|path| path.to_string_lossy()),
+            "model": output.map(|path| path.to_string_lossy()),
             "rows": summary.rows,
             "features": self.table.cols(),
             "classes": classes,

@@ -6,6 +6,7 @@ pub mod export;
 pub mod fit;
 pub mod gamma;
 pub mod predict;
+pub mod tune;
 
 use crate::failure::Failure;
 use outlast::Labels;

@@ -34,6 +34,41 @@ pub fn stratified(labels: &Labels, folds: usize, seed: u64) -> Result<Vec<usize>
     Ok(of)
 }
 
+/// Rows to fit and rows to judge by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Split {
+    /// Rows fitted.
+    pub train: Vec<u32>,
+    /// Rows held out.
+    pub test: Vec<u32>,
+}
+
+impl Split {
+    /// The splits of folds: each is held out once.
+    pub fn of_folds(folds: &[usize]) -> Vec<Split> {
+        let count = folds.iter().map(|fold| fold + 1).max().unwrap_or(0);
+        let split = |held: usize| {
+            let (test, train) = (0..folds.len() as u32).partition(|&row| folds[row as usize] == held);
+            Split { train, test }
+        };
+        (0..count).map(split).collect()
+    }
+
+    /// Checks that the rows are there, and that there are some to fit and some to judge by.
+    pub fn check(&self, rows: usize) -> Result<()> {
+        if self.train.is_empty() || self.test.is_empty() {
+            let found = format!("a split of {} and {} rows", self.train.len(), self.test.len());
+            return Err(Error::shape("cv", found, "rows to fit and rows to judge by in every split"));
+        }
+        match self.train.iter().chain(&self.test).find(|&&row| row as usize >= rows) {
+            None => Ok(()),
+            Some(row) => {
+                Err(Error::shape("cv", format!("row {row}"), format!("rows from 0 to {}", rows.saturating_sub(1))))
+            }
+        }
+    }
+}
+
 /// SplitMix64.
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

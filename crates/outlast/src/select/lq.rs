@@ -5,7 +5,7 @@
 //! mean cost of the decisions. The point with the least mean error is chosen; of several, the one with the fewest variables on all
 //! rows, then the smaller C. The model is then fitted to all rows with every start a fit has, and that of the path beside them.
 
-use super::stratified;
+use super::{Split, stratified};
 use crate::data::{Design, Labels, Target};
 use crate::error::{Error, Result};
 use crate::model::{Estimator, FitRequest, Lq, Model, Rows};
@@ -128,9 +128,26 @@ impl LqSearch {
     pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<LqChoice> {
         let labels = y.labels();
         self.check()?;
-        self.base.check_data(x, &labels, request)?;
         let folds = stratified(&labels, self.folds, self.base.common.random_state)?;
-        self.base.in_pool(|| self.cross_validate(x, &labels, &folds, request))
+        self.fit_splits(x, &labels, &Split::of_folds(&folds), request)
+    }
+
+    /// As [`fit_with`](Self::fit_with), with splits of the caller's.
+    pub fn fit_splits(
+        &self,
+        x: &dyn Design,
+        y: &(impl Target + ?Sized),
+        splits: &[Split],
+        request: &FitRequest,
+    ) -> Result<LqChoice> {
+        let labels = y.labels();
+        self.check()?;
+        self.base.check_data(x, &labels, request)?;
+        if splits.is_empty() {
+            return Err(Error::shape("cv", "no splits", "at least one"));
+        }
+        splits.iter().try_for_each(|split| split.check(x.rows()))?;
+        self.base.in_pool(|| self.cross_validate(x, &labels, splits, request))
     }
 
     /// Chooses by the error on rows of their own.
@@ -165,26 +182,25 @@ impl LqSearch {
         &self,
         x: &dyn Design,
         labels: &Labels,
-        folds: &[usize],
+        splits: &[Split],
         request: &FitRequest,
     ) -> Result<LqChoice> {
         let cost = self.base.costs(labels)?;
-        let n = x.rows() as u32;
-        // the last task is all rows; the largest first
-        let tasks: Vec<usize> = std::iter::once(self.folds).chain(0..self.folds).collect();
-        let run = |&task: &usize| -> Result<(Vec<Solution>, Vec<f64>)> {
-            let (inside, outside): (Vec<u32>, Vec<u32>) = (0..n).partition(|&row| folds[row as usize] != task);
-            let path = self.solve(x, labels, &inside, request)?;
-            if outside.is_empty() {
+        let all = Split { train: (0..x.rows() as u32).collect(), test: Vec::new() };
+        // all rows, the largest task, first
+        let tasks: Vec<&Split> = std::iter::once(&all).chain(splits).collect();
+        let run = |split: &&Split| -> Result<(Vec<Solution>, Vec<f64>)> {
+            let path = self.solve(x, labels, &split.train, request)?;
+            if split.test.is_empty() {
                 return Ok((path, Vec::new()));
             }
-            let rows = Rows::copy(x, &outside)?;
-            let codes: Vec<u32> = outside.iter().map(|&row| labels.codes()[row as usize]).collect();
+            let rows = Rows::copy(x, &split.test)?;
+            let codes: Vec<u32> = split.test.iter().map(|&row| labels.codes()[row as usize]).collect();
             let weight = |&row: &u32| request.sample_weight.map_or(1.0, |weights| weights[row as usize]);
             let held = HeldOut {
                 x: rows.as_design(),
                 codes: &codes,
-                weights: outside.iter().map(weight).collect(),
+                weights: split.test.iter().map(weight).collect(),
                 cost: cost.as_deref(),
                 classes: labels.classes().len(),
             };
@@ -312,6 +328,41 @@ impl LqSearch {
             model,
         })
     }
+}
+
+/// Values of C worth trying: from below where the first variable comes in at q = 1 to a thousand times that, evenly in the
+/// logarithm.
+///
+/// At w = 0 a class pulls at a column with C times the sum of its distances from the mean of all rows, give or take a factor that
+/// the intercepts decide; half of what the largest pull asks for is where the list starts.
+pub fn default_cs(base: &Lq, x: &dyn Design, y: &(impl Target + ?Sized), count: usize) -> Result<Vec<f64>> {
+    if count == 0 {
+        return Err(Error::parameter("Cs", count, "a whole number >= 1, or a list of numbers"));
+    }
+    let labels = y.labels();
+    base.check_data(x, &labels, &FitRequest::default())?;
+    let largest = base.on_columns(x, |mapped| largest_pull(mapped, &labels));
+    let first = if largest.is_finite() && largest > 0.0 { (0.5 / largest).clamp(1e-12, 1e12) } else { 1e-2 };
+    let at = |step: usize| first * 1000f64.powf(step as f64 / (count - 1).max(1) as f64);
+    Ok((0..count).map(at).collect())
+}
+
+/// max over classes and columns of |sum over the class of (x - mean)|
+fn largest_pull(x: &dyn Design, labels: &Labels) -> f64 {
+    let (d, k) = (x.cols(), labels.classes().len());
+    let (mut sums, mut rows) = (vec![0.0; k * d], vec![0.0; k]);
+    for (row, &code) in labels.codes().iter().enumerate() {
+        rows[code as usize] += 1.0;
+        x.add_scaled(row, 1.0, &mut sums[code as usize * d..][..d]);
+    }
+    let mut largest = 0.0f64;
+    for column in 0..d {
+        let mean = (0..k).map(|class| sums[class * d + column]).sum::<f64>() / labels.len() as f64;
+        for class in 0..k {
+            largest = largest.max((sums[class * d + column] - rows[class] * mean).abs());
+        }
+    }
+    largest
 }
 
 /// The codes of tuning labels among the training classes.

@@ -3,5 +3,5 @@
 mod folds;
 mod lq;
 
-pub use folds::stratified;
-pub use lq::{LqChoice, LqSearch, Point};
+pub use folds::{Split, stratified};
+pub use lq::{LqChoice, LqSearch, Point, default_cs};
