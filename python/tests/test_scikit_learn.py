@@ -15,14 +15,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from outlast import AblationSVC, CentroidSVC, LeaveOneOutSVC, TruncatedSVC
-
+from outlast import AblationSVC, CentroidSVC, LeaveOneOutSVC, LqSVC, LqSVCCV, TruncatedSVC
 
 OTHERS = [
     TruncatedSVC(kernel="linear"),
     TruncatedSVC(truncation=None),
     TruncatedSVC(loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="l1"),
+    TruncatedSVC(kernel="linear", penalty="lq"),
+    LqSVC(),
+    LqSVC(q=0.5),
+    LqSVC(q=1.5),
+    LqSVC(feature_map="squares"),
+    LqSVCCV(Cs=3, qs=[0.5, 1.0], cv=2),
     AblationSVC(),
     AblationSVC("rod", inlier_fraction=0.9),
     AblationSVC(kernel="rbf", fit_intercept=True),

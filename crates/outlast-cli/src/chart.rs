@@ -14,10 +14,12 @@ pub struct Chart<'a> {
     pub panels: Vec<Panel<'a>>,
 }
 
-/// One panel: a line for each name, a value for each position.
+/// One panel: lines with a value for each position.
 pub struct Panel<'a> {
     pub title: &'a str,
     pub lines: Vec<Vec<f64>>,
+    /// Whether the lines are those the legend names; others share one colour.
+    pub named: bool,
     /// A point to be ringed: line and position.
     pub ring: Option<(usize, usize)>,
 }
@@ -112,7 +114,7 @@ impl Chart<'_> {
                 svg,
                 "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/>",
                 points.join(" "),
-                colour(at)
+                if panel.named { colour(at) } else { "#607d8b" }
             );
         }
         if let Some((line, at)) = panel.ring {
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn a_chart_has_its_lines_and_escapes_its_names() {
         let panel =
-            Panel { title: "error", lines: vec![vec![0.5, 0.2, f64::NAN], vec![0.4, 0.3, 0.2]], ring: Some((1, 2)) };
+            Panel { title: "error", lines: vec![vec![0.5, 0.2, f64::NAN], vec![0.4, 0.3, 0.2]], named: true, ring: Some((1, 2)) };
         let chart = Chart {
             title: "<b>",
             names: vec!["a".into(), "b & c".into()],

@@ -151,15 +151,15 @@ fn draw(choice: &LqChoice, costs: bool) -> String {
     let ring = Some((choice.chosen / count, place));
     let error = if costs { "mean cost" } else { "error" };
     let grid = [
-        Panel { title: error, lines: lines(&|at| choice.mean_errors[at]), ring },
-        Panel { title: "selected columns", lines: lines(&|at| choice.path[at].size as f64), ring },
+        Panel { title: error, lines: lines(&|at| choice.mean_errors[at]), named: true, ring },
+        Panel { title: "selected columns", lines: lines(&|at| choice.path[at].size as f64), named: true, ring },
     ];
     let first = choice.chosen / count * count;
     let size = choice.path[first].weights.len();
     let path = (0..size).map(|w| order.iter().map(|&at| choice.path[first + at].weights[w]).collect::<Vec<f64>>());
     let moving: Vec<Vec<f64>> = path.filter(|line| line.iter().any(|&w| w != 0.0)).collect();
     let title = format!("coefficients, q = {}", short(choice.q));
-    let coefficients = Panel { title: &title, lines: moving, ring: None };
+    let coefficients = Panel { title: &title, lines: moving, named: false, ring: None };
     let head = format!(
         "C = {} and q = {} chosen, {error} {:.4}",
         short(choice.c),

@@ -4,6 +4,7 @@ mod ablation;
 mod common;
 mod demo;
 mod interrupt;
+mod lq;
 mod many_classes;
 #[cfg(unix)]
 mod readme;

@@ -1,0 +1,127 @@
+//! The L_q machine, the choice of its parameters, and models in the forms of other programs: as the command shows them.
+
+use super::common::Folder;
+use serde_json::{Value, json};
+
+/// Two columns count, four do not; some labels are wrong.
+fn table(classes: &[&str]) -> String {
+    let mut text = "age,income,a,b,c,d,kind\n".to_string();
+    let mut state = 7u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f64 / (1u64 << 23) as f64 - 1.0
+    };
+    for row in 0..120 {
+        let class = row % classes.len();
+        let angle = std::f64::consts::TAU * class as f64 / classes.len() as f64;
+        let shown = if row % 11 == 0 { (class + 1) % classes.len() } else { class };
+        let near = [1.2 * angle.cos() + draw(), 1.2 * angle.sin() + draw()];
+        let rest: Vec<String> = (0..4).map(|_| draw().to_string()).collect();
+        text += &format!("{},{},{},{}\n", near[0], near[1], rest.join(","), classes[shown]);
+    }
+    text
+}
+
+#[test]
+fn from_fit_to_predict() {
+    let folder = Folder::new();
+    for classes in [&["no", "yes"][..], &["a", "b", "c"]] {
+        folder.file("train.csv", table(classes));
+        let fit = ["fit", "train.csv", "--method", "lq", "--q", "0.5", "-C", "0.1", "-o", "model"];
+        let text = folder.run(&fit).good();
+        assert!(text.contains("penalty sum |w|^q with q = 0.5, C = 0.1"), "{text}");
+        assert!(text.contains("of 6 features: age"), "{text}");
+        let json = folder.run(&[&fit[..], &["--json"]].concat()).json();
+        assert_eq!((&json["method"], &json["details"]["q"]), (&json!("lq"), &json!(0.5)));
+        assert!(json["selected_features"].as_array().unwrap().contains(&json!("age")));
+        let evaluated = folder.run(&["evaluate", "model", "train.csv", "--json"]).json();
+        assert!(evaluated["accuracy"].as_f64().unwrap() > 0.7, "{evaluated}");
+    }
+    let squares = ["fit", "train.csv", "--method", "lq", "--feature-map", "squares", "-o", "model"];
+    folder.run(&squares).good();
+    assert_eq!(folder.run(&["predict", "model", "train.csv"]).good().lines().count(), 121);
+    let robust = ["fit", "train.csv", "--kernel", "linear", "--penalty", "lq", "--q", "0.7", "--json"];
+    assert_eq!(folder.run(&robust).json()["details"]["q"], json!(0.7));
+}
+
+#[test]
+fn costs_come_from_a_file() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    folder.file("cost.csv", "no,yes\n0,1\n20,0\n");
+    let fit = ["fit", "train.csv", "--method", "lq", "--cost", "cost.csv", "-o", "model"];
+    folder.run(&fit).good();
+    let wrong = folder.run(&["evaluate", "model", "train.csv", "--json"]).json();
+    let counts = &wrong["confusion"];
+    // a missed yes costs twenty times a false one
+    let plain = folder.run(&["fit", "train.csv", "--method", "lq", "-o", "plain"]);
+    plain.good();
+    let other = folder.run(&["evaluate", "plain", "train.csv", "--json"]).json();
+    assert_ne!(counts, &other["confusion"]);
+    folder.file("cost.csv", "no,yes\n1,1\n20,0\n");
+    assert!(folder.run(&fit).refused().contains("right decision"));
+}
+
+#[test]
+fn tune_chooses_writes_and_shows() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    let tune = ["tune", "train.csv", "--method", "lq", "--cs", "6", "--qs", "0.5,1,2", "--cv", "3"];
+    let files = ["-o", "model", "--plot", "grid.svg", "--grid", "grid.csv"];
+    let text = folder.run(&[&tune[..], &files].concat()).good();
+    for words in ["chosen", "over 3 folds", "best of the grid", "in folds", "age"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let grid = std::fs::read_to_string(folder.path("grid.csv")).unwrap();
+    assert_eq!(grid.lines().count(), 1 + 18);
+    assert_eq!(grid.matches(",true,").count(), 1);
+    assert!(std::fs::read_to_string(folder.path("grid.svg")).unwrap().starts_with("<svg"));
+    let json = folder.run(&[&tune[..], &["--json"]].concat()).json();
+    let points = json["grid"].as_array().unwrap();
+    assert_eq!(points.len(), 18);
+    let least = points.iter().map(|point| point["error"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
+    assert_eq!(json["error"].as_f64(), Some(least));
+    assert_eq!(json["fit"]["details"]["q"], json["q"]);
+    // the same by a set of its own
+    folder.file("tune.csv", table(&["no", "yes"]));
+    let own = ["tune", "train.csv", "--method", "lq", "--cs", "0.1,1", "--tuning", "tune.csv", "--json"];
+    let json = folder.run(&own).json();
+    assert_eq!((&json["cv"], json["grid"][0]["fold_errors"].as_array().map(Vec::len)), (&Value::Null, Some(1)));
+}
+
+#[test]
+fn tune_refuses_what_it_can_t_do() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    for (arguments, words) in [
+        (&["tune", "train.csv"][..], "--method lq only"),
+        (&["tune", "train.csv", "--method", "lq", "-C", "1"], "--cs"),
+        (&["tune", "train.csv", "--method", "lq", "--q", "1"], "--qs"),
+        (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "q = 0"),
+        (&["tune", "train.csv", "--method", "lq", "--cs", "-1,1"], "C = -1"),
+        (&["tune", "train.csv", "--method", "lq", "--cv", "1"], "cv = 1"),
+        (&["fit", "train.csv", "--method", "lq", "--kernel", "rbf"], "kernel"),
+        (&["fit", "train.csv", "--method", "lq", "--truncation", "0"], "--truncation"),
+        (&["fit", "train.csv", "--method", "reh", "--q", "1"], "--q"),
+    ] {
+        let said = folder.run(arguments).refused();
+        assert!(said.contains(words), "{words} in {said}");
+    }
+}
+
+#[test]
+fn models_leave_in_other_forms() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    folder.run(&["fit", "train.csv", "-o", "model"]).good();
+    let text = folder.run(&["export", "model", "--format", "libsvm", "-o", "-"]).good();
+    assert!(text.starts_with("svm_type c_svc\nkernel_type rbf\ngamma "), "{text}");
+    folder.run(&["export", "model", "--format", "onnx", "-o", "model.onnx"]).good();
+    assert!(std::fs::metadata(folder.path("model.onnx")).unwrap().len() > 1000);
+    let json = folder.run(&["export", "model", "--format", "json", "-o", "-"]).good();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["classes"], json!(["no", "yes"]));
+    let said = folder.run(&["export", "model", "--format", "liblinear", "-o", "linear"]).refused();
+    assert!(said.contains("a linear model"), "{said}");
+    assert!(!folder.path("linear").exists());
+}
