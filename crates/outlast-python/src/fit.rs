@@ -129,6 +129,7 @@ impl TruncatedParameters {
             utility_baseline: Baseline::from_name(&self.utility_baseline)?,
             global_search: self.global_search,
             solver: self.solver,
+            ..Truncated::new(1.0)
         })
     }
 }

@@ -20,8 +20,8 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::problem::LqProblem;
 
-/// How many times C the l1 solutions are taken from beside that of C itself.
-const STRONGER: [f64; 2] = [3.0, 10.0];
+/// How many times C the l1 solutions are taken from, unless they have too many columns.
+const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -133,10 +133,13 @@ impl Path<'_> {
             control.check()?;
             let caps = caps_at(problem, self.cs[at]);
             let problem = LqProblem { caps: &caps, ..*problem };
-            let mut sources: Vec<&Solution> = vec![&above[at], &absolute[at]];
+            let mut sources: Vec<&Solution> = vec![&above[at]];
             for factor in STRONGER {
                 let nearest = rising[place..].iter().find(|&&other| self.cs[other] >= 0.999 * factor * self.cs[at]);
-                sources.extend(nearest.map(|&other| &absolute[other]));
+                sources.extend(nearest.map(|&other| &absolute[other]).filter(|source| {
+                    let weights = source.weights.as_deref().unwrap_or(&[]);
+                    portfolio::columns_used(&problem, weights) <= portfolio::most_columns(&problem)
+                }));
             }
             sources.extend(larger.and_then(|larger| found[larger].as_ref()));
             let mut starts: Vec<Start> = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! w = 0 is always a local minimum, and reweighting never leaves a zero, so what is found depends on the start. Followed are
 //!
-//! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns;
+//! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns, until there is one for every few rows;
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
 //! - where a linear system of its size is cheap, discriminant analysis, and the end of the paper's algorithm, so that what is
 //!   returned is never above that;
@@ -184,6 +184,17 @@ pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
     }
 }
 
+/// Columns from which a start has too many to be near the best: it is dear to follow, too.
+pub(super) fn most_columns(problem: &LqProblem) -> usize {
+    (problem.rows() / 4).max(50)
+}
+
+/// Columns with a coefficient that is not 0.
+pub(super) fn columns_used(problem: &LqProblem, weights: &[f64]) -> usize {
+    let (m, d) = (problem.functions, problem.x.cols());
+    (0..d).filter(|&column| (0..m).any(|j| weights[j * d + column] != 0.0)).count()
+}
+
 /// w = 0.
 pub(super) fn nothing(problem: &LqProblem) -> Start {
     let weights = vec![0.0; problem.functions * problem.x.cols()];
@@ -203,13 +214,21 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
     for rate in RATES {
         engine.set_rates(&vec![rate; size]);
         engine.minimize(ROUGH, control)?;
-        starts.push(take(&engine));
+        let start = take(&engine);
+        let dense = columns_used(problem, &start.weights) > most_columns(problem);
+        if !dense || starts.is_empty() {
+            starts.push(start);
+        }
+        if dense {
+            break;
+        }
         if control.out_of_time() {
             return Ok(starts);
         }
     }
     // from the middle of the rates
-    let mut weights = starts[RATES.len() / 2].weights.clone();
+    let mut weights = starts[starts.len() / 2].weights.clone();
+    engine.start_at(&weights, &starts[starts.len() / 2].intercepts);
     for smoothing in SMOOTHINGS {
         let largest = weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
         if largest == 0.0 {

@@ -1,0 +1,282 @@
+//! The L_q machine as users meet it: paths, searches, costs, maps, truncation, and hostile input.
+
+mod common;
+mod lq_data;
+
+use common::relative;
+use lq_data::{AGREEMENT, Data};
+use outlast::data::{Design, Labels};
+use outlast::problem::LqProblem;
+use outlast::solver::{Options, lq};
+use outlast::{
+    Control, Csr, Dense, Estimator, FeatureMap, FitRequest, Kernel, Lq, LqSearch, Model, Penalty, Status, Truncated,
+    Truncation,
+};
+
+const CS: [f64; 7] = [0.3, 0.003, 0.01, 0.03, 0.1, 1.0, 10.0];
+
+fn fit(data: &Data, lq: &Lq) -> Model {
+    lq.fit(&data.dense(), &data.codes[..]).unwrap()
+}
+
+#[test]
+fn a_path_is_what_separate_fits_find() {
+    for (n, d, k) in [(60, 12, 2), (40, 60, 2), (50, 8, 3)] {
+        let data = Data::new(n, d, k, 1.0, 31);
+        for q in [1.0, 1.5, 2.0] {
+            let base = Lq::new(1.0).q(q).tol(1e-8);
+            let path = base.path(&data.dense(), &data.codes[..], &CS).unwrap();
+            for (model, c) in path.iter().zip(CS) {
+                let cold = fit(&data, &base.clone().c(c));
+                assert_eq!(model.summary.c, c);
+                assert_eq!(model.summary.status, Status::Converged, "q {q} C {c}: gap {}", model.summary.gap);
+                assert!(relative(model.summary.objective, cold.summary.objective) < AGREEMENT, "q {q} C {c}");
+            }
+        }
+        // below 1 only the starts differ
+        let base = Lq::new(1.0).q(0.5);
+        let path = base.path(&data.dense(), &data.codes[..], &CS).unwrap();
+        for (model, c) in path.iter().zip(CS) {
+            let cold = fit(&data, &base.clone().c(c));
+            assert!(model.summary.objective <= 1.1 * cold.summary.objective, "{n} x {d} C {c}");
+            assert!(model.summary.trace.windows(2).all(|pair| pair[1] <= pair[0]));
+        }
+    }
+}
+
+#[test]
+fn screening_changes_nothing() {
+    for (n, d, k) in [(50, 80, 2), (40, 30, 3)] {
+        let data = Data::new(n, d, k, 1.0, 41);
+        let x = data.dense();
+        let problem: LqProblem = data.problem(&x, 1.0, true);
+        let options = Options { tolerance: 1e-8, ..Options::default() };
+        let solve = |screening: bool| {
+            lq::Path { cs: &CS, qs: &[1.0], screening }.solve(&problem, &options, &Control::default()).unwrap()
+        };
+        for (on, off) in solve(true)[0].iter().zip(&solve(false)[0]) {
+            assert!(on.status == Status::Converged && off.status == Status::Converged);
+            assert!(relative(on.objective, off.objective) < AGREEMENT);
+        }
+    }
+}
+
+#[test]
+fn a_search_takes_the_fewest_mistakes_and_the_sparser_of_two() {
+    let data = Data::new(120, 15, 2, 1.0, 51);
+    let search = LqSearch::new(vec![0.01, 0.1, 1.0], vec![0.5, 1.0, 2.0]).folds(4);
+    let x = data.dense();
+    let found = search.fit(&x, &data.codes[..]).unwrap();
+    let least = found.mean_errors.iter().fold(f64::INFINITY, |least, error| least.min(*error));
+    assert_eq!(found.mean_errors[found.chosen], least);
+    for (point, error) in found.path.iter().zip(&found.mean_errors) {
+        assert!(*error > least || point.size >= found.path[found.chosen].size);
+    }
+    for point in 0..9 {
+        let mean = (0..4).map(|fold| found.fold_errors[fold * 9 + point]).sum::<f64>() / 4.0;
+        assert!((mean - found.mean_errors[point]).abs() < 1e-12);
+    }
+    assert_eq!((found.model.summary.c, found.model.summary.details.get("q")), (found.c, Some(found.q)));
+    assert!(found.stability.iter().all(|share| (0.0..=1.0 + 1e-12).contains(share)));
+    assert!(found.model.summary.objective <= found.path[found.chosen].objective * (1.0 + 1e-9));
+    // one thread finds the same
+    let alone = search.clone().base(Lq::new(1.0).threads(1)).fit(&x, &data.codes[..]).unwrap();
+    assert_eq!(alone.chosen, found.chosen);
+    // folds by hand: the errors are those of models fitted to the other rows
+    let folds = outlast::select::stratified(&Labels::new(data.codes.clone()), 4, 0).unwrap();
+    let point = 3 + 1;
+    for fold in 0..4 {
+        let row_of = |row: usize| -> [f64; 15] { data.values[row * 15..(row + 1) * 15].try_into().unwrap() };
+        let pick = |inside: bool| -> (Vec<[f64; 15]>, Vec<u32>) {
+            let rows = (0..120).filter(|&row| (folds[row] != fold) == inside);
+            rows.map(|row| (row_of(row), data.codes[row])).unzip()
+        };
+        let ((train, y), (held, truth)) = (pick(true), pick(false));
+        let model = Lq::new(0.1).fit(&Dense::from_rows(&train), &y).unwrap();
+        let decided = model.predict_codes(&Dense::from_rows(&held)).unwrap();
+        let wrong = decided.iter().zip(&truth).filter(|(a, b)| a != b).count() as f64 / truth.len() as f64;
+        assert!((wrong - found.fold_errors[fold * 9 + point]).abs() < 0.5 / truth.len() as f64);
+    }
+}
+
+#[test]
+fn a_tuning_set_decides_in_place_of_folds() {
+    let (data, tuning) = (Data::new(80, 6, 3, 1.0, 61), Data::new(90, 6, 3, 1.0, 61));
+    let search = LqSearch::new(vec![0.01, 1.0], vec![0.7, 1.0]);
+    let (x, held) = (data.dense(), tuning.dense());
+    let found = search.fit_tuned(&x, &data.codes[..], (&held, &tuning.codes[..]), &FitRequest::default()).unwrap();
+    assert!(found.stability.is_empty() && found.fold_errors == found.mean_errors);
+    let wrong = found.model.predict_codes(&held).unwrap().iter().zip(&tuning.codes).filter(|(a, b)| a != b).count();
+    assert!((wrong as f64 / 90.0 - found.mean_errors[found.chosen]).abs() < 0.05);
+    let unknown = vec![9u32; 90];
+    assert!(search.fit_tuned(&x, &data.codes[..], (&held, &unknown[..]), &FitRequest::default()).is_err());
+}
+
+#[test]
+fn squares_of_the_columns_are_columns() {
+    let data = Data::new(60, 4, 2, 1.0, 71);
+    let mut wide = Vec::new();
+    for row in data.values.chunks_exact(4) {
+        wide.extend_from_slice(row);
+        wide.extend(row.iter().map(|x| x * x));
+    }
+    let wide = Dense::new(60, 8, wide).unwrap();
+    for q in [0.5, 1.0, 1.5] {
+        let by_hand = Lq::new(1.0).q(q).fit(&wide, &data.codes[..]).unwrap();
+        for x in [&data.dense() as &dyn Design, &data.sparse()] {
+            let mapped = Lq::new(1.0).q(q).feature_map(FeatureMap::Squares).fit(x, &data.codes[..]).unwrap();
+            assert!(relative(mapped.summary.objective, by_hand.summary.objective) < AGREEMENT);
+            assert_eq!(mapped.predictor.features, 4);
+            assert_eq!(mapped.predict_codes(x).unwrap(), by_hand.predict_codes(&wide).unwrap());
+            assert!(mapped.selected().unwrap().iter().all(|column| *column < 4));
+        }
+    }
+    let model = Lq::new(1.0).feature_map(FeatureMap::Squares).fit(&data.dense(), &data.codes[..]).unwrap();
+    let back = outlast::io::model_from_bytes(&outlast::io::model_to_bytes(&model).unwrap()).unwrap();
+    assert_eq!(back.predictor, model.predictor);
+    assert_eq!(back.decision_function(&data.dense()).unwrap(), model.decision_function(&data.dense()).unwrap());
+}
+
+/// A truncated loss with a penalty of exponent 1 is the l1 problem; without truncation, that of this machine.
+#[test]
+fn truncation_and_exponent_meet_in_one_loop() {
+    for k in [2, 3] {
+        let data = Data::new(60, 8, k, 0.5, 81);
+        let x = data.dense();
+        let truncated = Truncated::new(0.5).kernel(Kernel::Linear).penalty(Penalty::Lq);
+        let l1 = truncated.clone().penalty(Penalty::L1).fit(&x, &data.codes[..]).unwrap();
+        let one = truncated.clone().q(1.0).fit(&x, &data.codes[..]).unwrap();
+        assert!(relative(one.summary.objective, l1.summary.objective) < AGREEMENT);
+        for q in [0.5, 0.8] {
+            let model = truncated.clone().q(q).fit(&x, &data.codes[..]).unwrap();
+            assert!(model.summary.trace.windows(2).all(|pair| pair[1] <= pair[0]));
+            let weights = model.predictor.weights().unwrap();
+            let penalty: f64 = weights.iter().map(|w| w.abs().powf(q)).sum();
+            assert!(penalty > 0.0 && penalty <= model.summary.objective);
+            assert!(model.selected().unwrap().len() <= l1.selected().unwrap().len());
+            if k == 2 {
+                let plain = truncated.clone().q(q).truncation(Truncation::Off).fit(&x, &data.codes[..]).unwrap();
+                let lq = fit(&data, &Lq::new(0.5).q(q));
+                assert!(lq.summary.objective <= plain.summary.objective * (1.0 + 1e-6));
+                assert!(plain.summary.objective <= 1.1 * lq.summary.objective);
+            }
+        }
+    }
+    assert!(Truncated::new(1.0).kernel(Kernel::Linear).penalty(Penalty::Lq).q(1.5).check().is_err());
+    assert!(Truncated::new(1.0).penalty(Penalty::Lq).check().is_err(), "a kernel");
+}
+
+#[test]
+fn costs_move_the_threshold_and_bad_ones_are_refused() {
+    let data = Data::new(100, 3, 2, 1.0, 91);
+    let plain = fit(&data, &Lq::new(1.0));
+    let dear = fit(&data, &Lq::new(1.0).cost(vec![vec![0.0, 10.0], vec![1.0, 0.0]]));
+    let ones = |model: &Model| model.predict_codes(&data.dense()).unwrap().iter().filter(|code| **code == 1).count();
+    assert!(ones(&dear) < ones(&plain));
+    assert_eq!(dear.summary.payoff().unwrap().0, "cost");
+    let x = data.dense();
+    for bad in [
+        vec![vec![1.0, 1.0], vec![1.0, 0.0]],
+        vec![vec![0.0, -1.0], vec![1.0, 0.0]],
+        vec![vec![0.0, f64::NAN], vec![1.0, 0.0]],
+        vec![vec![0.0, 1.0]],
+        vec![vec![0.0, 1.0, 1.0], vec![1.0, 0.0, 1.0]],
+        vec![vec![0.0, 0.0], vec![0.0, 0.0]],
+    ] {
+        assert!(Lq::new(1.0).cost(bad.clone()).fit(&x, &data.codes[..]).is_err(), "{bad:?}");
+    }
+    for q in [0.0, -1.0, 2.1, f64::NAN, f64::INFINITY] {
+        assert!(Lq::new(1.0).q(q).fit(&x, &data.codes[..]).is_err(), "{q}");
+    }
+    assert!(Lq::new(1.0).kernel(Kernel::rbf(1.0)).check().unwrap_err().to_string().contains("rbf"));
+    assert!(Lq::new(1.0).solver("magic").check().is_err());
+    assert!(LqSearch::new(vec![], vec![1.0]).check().is_err());
+    assert!(LqSearch::new(vec![1.0], vec![3.0]).check().is_err());
+    assert!(LqSearch::new(vec![1.0], vec![1.0]).folds(1).fit(&x, &data.codes[..]).is_err());
+}
+
+/// Constant and repeated columns, rows that say nothing, huge and tiny numbers: an answer, finite and certified, or a status.
+#[test]
+fn odd_data_are_answered() {
+    let base = Data::new(30, 3, 2, 1.0, 101);
+    let with = |of: &dyn Fn(usize, &[f64]) -> Vec<f64>| -> Vec<Vec<f64>> {
+        base.values.chunks_exact(3).enumerate().map(|(row, x)| of(row, x)).collect()
+    };
+    let cases: Vec<(&str, Vec<Vec<f64>>)> = vec![
+        ("constant", with(&|_, x| vec![x[0], 1.0, 1e6])),
+        ("repeated", with(&|_, x| vec![x[0], x[0], x[1], x[0]])),
+        ("zero", with(&|_, _| vec![0.0, 0.0])),
+        ("huge", with(&|_, x| vec![1e100 * x[0], x[1]])),
+        ("tiny", with(&|_, x| vec![1e-100 * x[0], 1e-5 * x[1]])),
+        ("equal rows", with(&|row, _| vec![f64::from(row < 15)])),
+    ];
+    for (name, rows) in &cases {
+        let d = rows[0].len();
+        let x = Dense::new(30, d, rows.concat()).unwrap();
+        for q in [0.4, 1.0, 1.5, 2.0] {
+            for c in [1e-8, 1.0, 1e8] {
+                for solver in ["auto", "lqa"] {
+                    for classes in [2, 3] {
+                        let codes: Vec<u32> = base
+                            .codes
+                            .iter()
+                            .enumerate()
+                            .map(|(row, code)| if classes == 3 && row % 3 == 0 { 2 } else { *code })
+                            .collect();
+                        let model = Lq::new(c).q(q).solver(solver).fit(&x, &codes[..]).unwrap();
+                        let what = format!("{name} q {q} C {c} {solver} k {classes}");
+                        let summary = &model.summary;
+                        assert!(summary.objective.is_finite() && summary.gap >= 0.0 && !summary.gap.is_nan(), "{what}");
+                        assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{what}: {:?}", summary.trace);
+                        assert!(model.decision_function(&x).unwrap().iter().all(|f| f.is_finite()), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn repeated_columns_share_and_rows_are_weights() {
+    let data = Data::new(40, 3, 2, 1.0, 111);
+    let twice: Vec<f64> = data.values.chunks_exact(3).flat_map(|x| [x[0], x[1], x[2], x[2]]).collect();
+    let twice = Dense::new(40, 4, twice).unwrap();
+    // splitting a coefficient costs nothing for q = 1 and more for q < 1
+    for q in [0.5, 1.0] {
+        let plain = fit(&data, &Lq::new(1.0).q(q));
+        let doubled = Lq::new(1.0).q(q).fit(&twice, &data.codes[..]).unwrap();
+        assert!(relative(plain.summary.objective, doubled.summary.objective) < 1e-5, "q {q}");
+    }
+    let rows: Vec<[f64; 3]> = data.values.chunks_exact(3).map(|x| x.try_into().unwrap()).collect();
+    let doubled: Vec<[f64; 3]> = rows.iter().chain(&rows).copied().collect();
+    let codes: Vec<u32> = data.codes.iter().chain(&data.codes).copied().collect();
+    for q in [0.5, 1.0, 1.5, 2.0] {
+        let repeated = Lq::new(1.0).q(q).fit(&Dense::from_rows(&doubled), &codes[..]).unwrap();
+        let weights = vec![2.0; 40];
+        let request = FitRequest { sample_weight: Some(&weights), ..FitRequest::default() };
+        let weighted = Lq::new(1.0).q(q).fit_with(&data.dense(), &data.codes[..], &request).unwrap();
+        assert!(relative(repeated.summary.objective, weighted.summary.objective) < AGREEMENT, "q {q}");
+    }
+}
+
+#[test]
+fn many_sparse_columns_are_taken() {
+    let (n, d) = (100, 50_000);
+    let mut random = common::Random(7);
+    let (mut starts, mut columns, mut values, mut codes) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+    for row in 0..n {
+        let code = (row % 2) as u32;
+        codes.push(code);
+        columns.push(0);
+        values.push(if code == 1 { 1.0 } else { -1.0 } + 0.3 * random.normal());
+        let mut rest: Vec<u32> = (0..20).map(|_| 1 + random.below(d - 1) as u32).collect();
+        rest.sort_unstable();
+        rest.dedup();
+        values.extend(rest.iter().map(|_| random.normal()));
+        columns.extend(rest);
+        starts.push(values.len());
+    }
+    let x = Csr::new(n, d, starts, columns, values).unwrap();
+    let model = Lq::new(0.3).q(0.5).fit(&x, &codes[..]).unwrap();
+    assert_eq!(model.selected(), Some(vec![0]));
+}
