@@ -170,8 +170,12 @@ mod tests {
 
     #[test]
     fn a_chart_has_its_lines_and_escapes_its_names() {
-        let panel =
-            Panel { title: "error", lines: vec![vec![0.5, 0.2, f64::NAN], vec![0.4, 0.3, 0.2]], named: true, ring: Some((1, 2)) };
+        let panel = Panel {
+            title: "error",
+            lines: vec![vec![0.5, 0.2, f64::NAN], vec![0.4, 0.3, 0.2]],
+            named: true,
+            ring: Some((1, 2)),
+        };
         let chart = Chart {
             title: "<b>",
             names: vec!["a".into(), "b & c".into()],

@@ -48,8 +48,10 @@ const SETTLED: f64 = 0.5;
 const ARRIVED: f64 = 1e-3;
 /// Accuracies, relative to the objective, at which a coefficient next to 0 can be told from others: coarsest and finest.
 const GOALS: (f64, f64) = (1e-8, 1e-9);
-/// Gap below which a step that leaves the objective higher by more than the gap shows rounding.
+/// Gap below which points are kept: rounding may take over, and a later one be worse.
 const ROUGH: f64 = 1e-5;
+/// Growth of the gap that shows it.
+const LOST: f64 = 1e3;
 /// Slack, relative to the rate, below which a coefficient of 0 may have been taken for one by mistake.
 const TIGHT: f64 = 1e-3;
 
@@ -94,6 +96,21 @@ impl Inside {
     }
 }
 
+/// A point on the way.
+struct Kept {
+    gap: f64,
+    primal: f64,
+    inside: Inside,
+    weights: Vec<f64>,
+}
+
+impl Kept {
+    /// Whether rounding has taken over since: the objective rose by more than the gap left, or the gap by far.
+    fn is_lost(&self, gap: f64, primal: f64) -> bool {
+        primal > self.primal * (1.0 + self.gap) || gap > LOST * self.gap
+    }
+}
+
 impl<R: Rows> Engine<'_, R> {
     /// Multiplications of a step, if there is a way to make one.
     pub(super) fn interior_work(&mut self) -> Option<f64> {
@@ -128,7 +145,7 @@ impl<R: Rows> Engine<'_, R> {
     fn follow_center(&mut self, inside: &mut Inside, groups: &Groups, goal: f64, control: &Control) -> Result<f64> {
         let m = self.functions();
         let (mut gap, mut least, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
-        let mut last: Option<(f64, f64, Inside, Vec<f64>)> = None;
+        let mut best: Option<Kept> = None;
         for step in 0..MOST_STEPS {
             control.check()?;
             let pulled = self.look_inside(inside, gap);
@@ -141,15 +158,11 @@ impl<R: Rows> Engine<'_, R> {
             if !gap.is_finite() {
                 return Ok(f64::INFINITY);
             }
-            match last.take() {
-                // rounding has taken over
-                Some((before, value, kept, weights)) if primal > value * (1.0 + before) && before < ROUGH => {
-                    (gap, *inside) = (before, kept);
-                    self.weights[..weights.len()].copy_from_slice(&weights);
-                    break;
-                }
-                _ if gap < ROUGH => last = Some((gap, primal, inside.clone(), self.weights.clone())),
-                _ => {}
+            if best.as_ref().is_some_and(|best| best.is_lost(gap, primal)) {
+                break;
+            }
+            if gap < ROUGH && best.as_ref().is_none_or(|best| gap < best.gap) {
+                best = Some(Kept { gap, primal, inside: inside.clone(), weights: self.weights.clone() });
             }
             if gap <= goal || waited > PATIENCE || control.out_of_time() {
                 break;
@@ -171,6 +184,10 @@ impl<R: Rows> Engine<'_, R> {
                     self.weights[slot * m + function] += primal * by;
                 }
             }
+        }
+        if let Some(best) = best {
+            (gap, *inside) = (best.gap, best.inside);
+            self.weights[..best.weights.len()].copy_from_slice(&best.weights);
         }
         Ok(gap)
     }
