@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,16 +156,16 @@ class LqSVCCV(KernelClassifier):
         self : LqSVCCV
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, lambda *parts: self._search(*parts, tuning))
+        return self._fit(X, y, sample_weight, partial(self._search, tuning))
 
     def _search(
         self,
+        tuning: tuple[Any, Any] | None,
         X: Any,
         y: NDArray[Any],
         classes: NDArray[Any],
         codes: NDArray[np.uint32],
         sample_weight: Any,
-        tuning: tuple[Any, Any] | None,
     ) -> _core.Fitted:
         judge = self._splits(X, y) if tuning is None else self._tuning_set(classes, *tuning)
         counted = isinstance(self.Cs, numbers.Integral)

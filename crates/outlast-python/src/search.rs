@@ -75,7 +75,7 @@ pub fn search_lq<'py>(
             let control = limit.map_or(control, |limit| control.time_limit(limit));
             let cs = match cs {
                 Values::Given(cs) => cs,
-                Values::Count(count) => default_cs(&base, &*design, &labels, count)?,
+                Values::Count(count) => default_cs(&base, &*design, &labels, sample_weight, count)?,
             };
             let request = FitRequest { sample_weight, feature_names, start: None, control };
             let search = LqSearch::new(cs, qs).base(base).folds(folds);

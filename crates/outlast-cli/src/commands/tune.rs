@@ -92,7 +92,7 @@ fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failu
     let read_seconds = start.elapsed().as_secs_f64();
     let cs = match &request.cs {
         Values::Given(cs) => cs.clone(),
-        Values::Count(count) => default_cs(&base, table.design(), labels, *count)?,
+        Values::Count(count) => default_cs(&base, table.design(), labels, table.weights.as_deref(), *count)?,
     };
     let search = LqSearch::new(cs, request.qs.clone()).base(base).folds(request.cv);
     watch.say("searching");

@@ -335,31 +335,39 @@ impl LqSearch {
 ///
 /// At w = 0 a class pulls at a column with C times the sum of its distances from the mean of all rows, give or take a factor that
 /// the intercepts decide; half of what the largest pull asks for is where the list starts.
-pub fn default_cs(base: &Lq, x: &dyn Design, y: &(impl Target + ?Sized), count: usize) -> Result<Vec<f64>> {
+pub fn default_cs(
+    base: &Lq,
+    x: &dyn Design,
+    y: &(impl Target + ?Sized),
+    sample_weight: Option<&[f64]>,
+    count: usize,
+) -> Result<Vec<f64>> {
     if count == 0 {
         return Err(Error::parameter("Cs", count, "a whole number >= 1, or a list of numbers"));
     }
     let labels = y.labels();
-    base.check_data(x, &labels, &FitRequest::default())?;
-    let largest = base.on_columns(x, |mapped| largest_pull(mapped, &labels));
+    base.check_data(x, &labels, &FitRequest { sample_weight, ..FitRequest::default() })?;
+    let weights = base.unit_caps(&labels, sample_weight)?;
+    let largest = base.on_columns(x, |mapped| largest_pull(mapped, &labels, &weights));
     let first = if largest.is_finite() && largest > 0.0 { (0.5 / largest).clamp(1e-12, 1e12) } else { 1e-2 };
     let at = |step: usize| first * 1000f64.powf(step as f64 / (count - 1).max(1) as f64);
     Ok((0..count).map(at).collect())
 }
 
-/// max over classes and columns of |sum over the class of (x - mean)|
-fn largest_pull(x: &dyn Design, labels: &Labels) -> f64 {
+/// max over classes and columns of |sum over the class of weight (x - mean)|
+fn largest_pull(x: &dyn Design, labels: &Labels, weights: &[f64]) -> f64 {
     let (d, k) = (x.cols(), labels.classes().len());
-    let (mut sums, mut rows) = (vec![0.0; k * d], vec![0.0; k]);
-    for (row, &code) in labels.codes().iter().enumerate() {
-        rows[code as usize] += 1.0;
-        x.add_scaled(row, 1.0, &mut sums[code as usize * d..][..d]);
+    let (mut sums, mut totals) = (vec![0.0; k * d], vec![0.0; k]);
+    for (row, &code) in labels.codes().iter().enumerate().filter(|(row, _)| weights[*row] > 0.0) {
+        totals[code as usize] += weights[row];
+        x.add_scaled(row, weights[row], &mut sums[code as usize * d..][..d]);
     }
+    let total: f64 = totals.iter().sum();
     let mut largest = 0.0f64;
     for column in 0..d {
-        let mean = (0..k).map(|class| sums[class * d + column]).sum::<f64>() / labels.len() as f64;
+        let mean = (0..k).map(|class| sums[class * d + column]).sum::<f64>() / total;
         for class in 0..k {
-            largest = largest.max((sums[class * d + column] - rows[class] * mean).abs());
+            largest = largest.max((sums[class * d + column] - totals[class] * mean).abs());
         }
     }
     largest

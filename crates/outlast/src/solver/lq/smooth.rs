@@ -27,6 +27,10 @@ const MOST_STEPS: usize = 300;
 const REACH: f64 = 0.99;
 /// Steps without a smaller gap after which rounding is taken to be the reason.
 const PATIENCE: usize = 15;
+/// The penalty is curved, so that coefficients are known to the root of the gap only: where a tolerance as small as this is asked
+/// for, so many steps follow.
+const EXACT: f64 = 1e-9;
+const POLISH: usize = 4;
 
 /// A pair of numbers >= 0 whose product falls to 0: values and their steps.
 #[derive(Clone, Default)]
@@ -352,6 +356,7 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     }
     let mut point = inside.start();
     let (mut status, mut steps, mut waited) = (Status::IterationLimit, 0, 0);
+    let mut polish = if options.tolerance <= EXACT { POLISH } else { 0 };
     let most = MOST_STEPS.min(options.max_iterations);
     loop {
         control.check()?;
@@ -363,7 +368,12 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         waited = if gap < 0.9 * before { 0 } else { waited + 1 };
         if gap <= options.tolerance {
             status = Status::Converged;
-            break;
+            if polish == 0 || control.out_of_time() || !inside.step(&mut point, &view) {
+                break;
+            }
+            polish -= 1;
+            steps += 1;
+            continue;
         }
         if control.out_of_time() {
             status = Status::TimeLimit;
