@@ -133,23 +133,28 @@ impl Path<'_> {
             control.check()?;
             let caps = caps_at(problem, self.cs[at]);
             let problem = LqProblem { caps: &caps, ..*problem };
-            let mut sources: Vec<&Solution> = vec![&above[at]];
+            let mut sources: Vec<(&Solution, f64)> = vec![(&above[at], 1.0)];
             for factor in STRONGER {
                 let nearest = rising[place..].iter().find(|&&other| self.cs[other] >= 0.999 * factor * self.cs[at]);
-                sources.extend(nearest.map(|&other| &absolute[other]).filter(|source| {
+                let source = |&other: &usize| (&absolute[other], self.cs[at] / self.cs[other]);
+                sources.extend(nearest.map(source).filter(|(source, _)| {
                     let weights = source.weights.as_deref().unwrap_or(&[]);
                     portfolio::columns_used(&problem, weights) <= portfolio::most_columns(&problem)
                 }));
             }
-            sources.extend(larger.and_then(|larger| found[larger].as_ref()));
+            let source = |larger: usize| Some((found[larger].as_ref()?, self.cs[at] / self.cs[larger]));
+            sources.extend(larger.and_then(source));
             let mut starts: Vec<Start> = Vec::new();
-            for source in sources {
+            for (source, factor) in sources {
                 let weights = source.weights.clone().unwrap_or_default();
                 if starts.iter().all(|start| start.weights != weights) {
-                    starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: None });
+                    // multipliers grow with C, at their bounds in proportion
+                    let expansion = source.expansion.iter().map(|v| v * factor).collect();
+                    starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: Some(expansion) });
                 }
             }
             starts.push(portfolio::nothing(&problem));
+            let starts = portfolio::race(&problem, starts, &rough, control)?;
             let solution = match portfolio::best(&problem, starts, &rough, control)? {
                 Some(best) => portfolio::polish(&problem, best, &fine, control)?,
                 None => above[at].clone(),

@@ -24,7 +24,9 @@ const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
 /// Smoothings, relative to the largest coefficient.
 const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
 /// Accuracy of the starts.
-const ROUGH: f64 = 1e-3;
+const ROUGH: f64 = 1e-2;
+/// Starts of a race that are followed.
+const FINALISTS: usize = 2;
 /// Multiplications of a linear system that is cheap.
 const CHEAP: f64 = 1e8;
 /// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
@@ -46,7 +48,7 @@ pub(super) fn efforts(options: &Options) -> (Effort, Effort) {
     let fine = Effort {
         tolerance: options.tolerance,
         loose: (10.0 * options.tolerance).clamp(1e-4, 1e-2).max(options.tolerance),
-        decrease: (1e-3 * options.tolerance).clamp(1e-14, 1e-7),
+        decrease: (1e-2 * options.tolerance).clamp(1e-14, 1e-6),
         max_steps: options.max_steps,
         max_iterations: options.max_iterations,
     };
@@ -79,6 +81,22 @@ pub(super) fn best(
         }
     }
     Ok(best)
+}
+
+/// The starts that are lowest after one step each, where they stand then.
+pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, control: &Control) -> Result<Vec<Start>> {
+    if starts.len() <= FINALISTS {
+        return Ok(starts);
+    }
+    let short = Effort { max_steps: 1, ..*effort };
+    let step =
+        |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &short, control);
+    let mut stepped = starts.iter().map(step).collect::<Result<Vec<Local>>>()?;
+    stepped.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
+    stepped.truncate(FINALISTS);
+    let start =
+        |local: Local| Start { weights: local.weights, intercepts: local.intercepts, expansion: Some(local.expansion) };
+    Ok(stepped.into_iter().map(start).collect())
 }
 
 /// Follows all starts, then the best to the tolerance.
