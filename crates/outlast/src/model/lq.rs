@@ -10,9 +10,10 @@
 //! is not convex, and what is found is the best of several local minima.
 
 use super::common::{affordable_gap, positive, shared_parameters};
+use super::condense::Condensed;
 use super::payoff;
 use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
-use crate::data::{Design, FeatureMap, Labels, Squared, Target};
+use crate::data::{Design, FeatureMap, Labels, Repeated, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::{Solution, Start, lq};
@@ -96,6 +97,12 @@ impl Lq {
         self.common.tol.min(affordable_gap(size.max(size * x.cols() / 20)))
     }
 
+    /// Whether a fit costs next to nothing, so that what it finds is worth a pass over the rows.
+    pub(crate) fn is_small(&self, x: &dyn Design, labels: &Labels) -> bool {
+        let size = x.rows() * fit::functions(labels);
+        affordable_gap(size.max(size * x.cols() / 20)).is_finite()
+    }
+
     /// C x class weight x sample weight of each row, for C = 1.
     pub(crate) fn unit_caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
         Common { c: 1.0, ..self.common.clone() }.caps(labels, sample_weight)
@@ -152,11 +159,21 @@ impl Lq {
         let caps = self.common.caps(labels, request.sample_weight)?;
         let cost = self.costs(labels)?;
         let solution = self.on_columns(x, |mapped| {
-            let problem = self.problem(mapped, labels, &caps, cost.as_deref());
             // the paper's algorithm has no gap, and ends where the tolerance says
             let paper = self.solver == lq::LQA;
             let tolerance = if paper { self.common.tol } else { self.tolerance(mapped, labels) };
-            lq::solve(&problem, &self.solver, &self.common.options(tolerance, start), &request.control)
+            let solve = |x: &dyn Design, labels: &Labels, caps: &[f64], start: Option<Start>| {
+                let problem = self.problem(x, labels, caps, cost.as_deref());
+                lq::solve(&problem, &self.solver, &self.common.options(tolerance, start), &request.control)
+            };
+            if paper || !self.is_small(mapped, labels) {
+                return solve(mapped, labels, &caps, start);
+            }
+            let few = Condensed::new(mapped, labels, &caps)?;
+            // a start's expansion belongs to the rows there were
+            let start = start.map(|start| Start { expansion: Vec::new(), ..start });
+            let found = solve(&Repeated::new(mapped, few.rows.clone()), &few.labels, &few.caps, start)?;
+            Ok(few.expand(found, mapped, &caps))
         })?;
         self.model(x, labels, request, self.common.settled(solution))
     }

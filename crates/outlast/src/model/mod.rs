@@ -5,6 +5,7 @@ mod ablation;
 mod baselines;
 mod certify;
 mod common;
+pub(crate) mod condense;
 mod details;
 mod fit;
 mod inliers;

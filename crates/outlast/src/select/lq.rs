@@ -6,8 +6,9 @@
 //! rows, then the smaller C. The model is then fitted to all rows with every start a fit has, and that of the path beside them.
 
 use super::{Split, stratified};
-use crate::data::{Design, Labels, Target};
+use crate::data::{Design, Labels, Repeated, Target};
 use crate::error::{Error, Result};
+use crate::model::condense::Condensed;
 use crate::model::{Estimator, FitRequest, Lq, Model, Rows};
 use crate::solver::lq::Path;
 use crate::solver::{Solution, Start};
@@ -226,7 +227,15 @@ impl LqSearch {
         let copied = Rows::copy(x, rows)?;
         let solutions = self.base.on_columns(copied.as_design(), |mapped| {
             let options = self.base.common.search_options();
-            let problem = self.base.problem(mapped, &some, &caps, cost.as_deref());
+            let few = match self.base.is_small(mapped, &some) {
+                true => Some(Condensed::new(mapped, &some, &caps)?),
+                false => None,
+            };
+            let fewer = few.as_ref().map(|few| Repeated::new(mapped, few.rows.clone()));
+            let problem = match (&few, &fewer) {
+                (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, cost.as_deref()),
+                _ => self.base.problem(mapped, &some, &caps, cost.as_deref()),
+            };
             Path { cs: &self.cs, qs: &self.qs, screening: true }.solve(&problem, &options, &request.control)
         })?;
         let slim = |solution: Solution| Solution { expansion: Vec::new(), decision: Vec::new(), ..solution };

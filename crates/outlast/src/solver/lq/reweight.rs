@@ -75,6 +75,24 @@ impl Reweighting<'_, '_> {
     }
 }
 
+impl Reweighting<'_, '_> {
+    /// A start that no step lowers may be a minimum to the last digit, of which no convex problem has told yet: the solution of its own
+    /// bound, higher by rounding, is taken instead.
+    fn certify_start(&mut self, report: &mut Report, tolerance: f64, control: &Control) -> Result<()> {
+        self.save();
+        self.majorize();
+        let step = self.minimize(tolerance, control)?;
+        let objective = self.objective();
+        report.iterations += step.iterations;
+        if step.status != Status::Converged || objective > report.trace[0] * (1.0 + ROUNDING) {
+            self.restore();
+            return Ok(());
+        }
+        (report.trace, report.gap, report.status) = (vec![objective], step.gap, step.status);
+        Ok(())
+    }
+}
+
 impl Majorizer for Reweighting<'_, '_> {
     fn objective(&mut self) -> f64 {
         self.problem.penalty(&self.weights()) + self.problem.loss(&self.engine.decision())
@@ -109,6 +127,9 @@ impl Majorizer for Reweighting<'_, '_> {
         }
     }
 }
+
+/// Relative difference of objectives that is none.
+const ROUNDING: f64 = 1e-11;
 
 /// How exactly a start is followed.
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +176,10 @@ pub(super) fn follow(
         decrease: effort.decrease,
         max_steps: effort.max_steps,
     };
-    let report = majorize::run(&mut method, start, &limits, "reweighting", control)?;
+    let mut report = majorize::run(&mut method, start, &limits, "reweighting", control)?;
+    if report.trace.len() == 1 && report.status == Status::Inaccurate {
+        method.certify_start(&mut report, effort.tolerance, control)?;
+    }
     let answer = method.engine.answer();
     let small_weights = answer.weights.unwrap_or_default();
     let mut weights = vec![0.0; m * d];
