@@ -9,6 +9,7 @@
 use super::super::super::tiles::{Aligned, Coefficients, PANEL};
 use super::super::gram::{Gram, place};
 use super::cycles::{best_cycle, intercepts};
+use super::gains::{Support, gains};
 use super::sheet::{Sheet, TINY};
 use rayon::prelude::*;
 
@@ -45,6 +46,7 @@ impl<'a> Joint<'a> {
         let rows = gram.rows();
         let values = || vec![0.0; rows * classes];
         let sheet = Sheet {
+            isa: gram.isa,
             classes,
             total: vec![0.0; rows],
             knots: values(),
@@ -67,7 +69,7 @@ impl<'a> Joint<'a> {
 
     pub(super) fn measure(&self) -> Measure {
         let k = self.sheet.classes;
-        let gains = self.sheet.gains();
+        let gains = gains(&self.sheet, &Support::new(&self.sheet));
         let (violation, intercepts) = match self.balanced {
             true => {
                 let mean = best_cycle(&gains).0;

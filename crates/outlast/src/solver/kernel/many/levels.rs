@@ -127,7 +127,7 @@ impl<'o> Solver<'o> {
         let mut part = part(joint, &rows, packed.padded());
         let old: Vec<f64> = part.q.clone();
         let matrix = Single::new(&joint.gram, &packed, cold, &mut self.kernel, &self.buffers);
-        Arena { sheet: &mut part, matrix, balanced: joint.balanced }.solve(eps, control)?;
+        Arena::new(&mut part, matrix, joint.balanced).solve(eps, control)?;
         let k = joint.sheet.classes;
         let (mut changed, mut before) = (Vec::new(), Vec::new());
         for (at, &row) in rows.iter().enumerate() {
@@ -157,6 +157,7 @@ fn part(joint: &Joint, rows: &[u32], padded: usize) -> Sheet {
         }
     }
     Sheet {
+        isa: sheet.isa,
         classes: k,
         total: rows.iter().map(|&row| sheet.total[row as usize]).collect(),
         knots: take(&sheet.knots),
@@ -222,7 +223,7 @@ impl Outer for Level<'_, '_, '_, '_> {
         let mut eps = joint.measure().violation;
         while since < PATIENCE && !control.out_of_time() {
             eps *= 0.1;
-            let mut arena = Arena { sheet: &mut joint.sheet, matrix, balanced: joint.balanced };
+            let mut arena = Arena::new(&mut joint.sheet, matrix, joint.balanced);
             let moved = arena.solve(eps, control)?;
             matrix = arena.matrix;
             let measure = joint.measure();

@@ -18,6 +18,7 @@
 mod arena;
 mod cycles;
 mod face;
+mod gains;
 mod joint;
 mod levels;
 mod matrix;

@@ -6,6 +6,7 @@
 //! touch different columns and rows' entries: they are independent and run in parallel.
 
 use super::super::ranges::Ranges;
+use super::gains::Support;
 use super::sheet::{Sheet, TINY, snap};
 
 /// A dense matrix on the rows of a sheet.
@@ -24,6 +25,9 @@ pub(super) trait Matrix: Sync {
 
     /// sum_r moves_r K[., rows_r]
     fn combine(&self, rows: &[u32], moves: &[f64]) -> Vec<f64>;
+
+    /// h_class += factor (K[plus, .] - K[minus, .])
+    fn add_difference(&self, plus: usize, minus: usize, factor: f64, sheet: &mut Sheet, class: usize);
 
     /// Minimises the problem on some rows, and one more without matrix entries, the anchor, where `ranges` has it.
     fn minimize(
@@ -59,16 +63,13 @@ impl Moves {
         self.rows.is_empty()
     }
 
-    /// The two classes.
-    pub(super) fn classes(&self) -> [usize; 2] {
-        [self.from, self.to]
-    }
-
-    pub(super) fn apply(self, sheet: &mut Sheet) {
+    pub(super) fn apply(self, sheet: &mut Sheet, support: &mut Support) {
         let k = sheet.classes;
         for (&row, values) in self.rows.iter().zip(&self.values) {
-            sheet.q[row as usize * k + self.from] = values[0];
-            sheet.q[row as usize * k + self.to] = values[1];
+            for (class, value) in [self.from, self.to].into_iter().zip(*values) {
+                sheet.q[row as usize * k + class] = value;
+                support.set(row as usize, class, value > 0.0);
+            }
         }
         if !self.is_empty() {
             sheet.add_column(self.from, self.to, &self.column);
