@@ -12,7 +12,7 @@
 //!
 //! Without intercept moves need no partner: lambda is the largest gain, and pairs are all there is.
 
-use super::cycles::best_cycle;
+use super::cycles::{best_cycle, best_cycle_among};
 use super::face;
 use super::gains::{Gains, Support, gains};
 use super::pair::{self, Matrix};
@@ -152,21 +152,17 @@ impl<'s, M: Matrix> Arena<'s, M> {
     /// Takes the best cycle, then the best ones that have no class in common with those before, as long as they come near.
     /// Returns whether anything moved.
     fn go_round(&mut self, gains: &Gains, cycle: &[usize], mean: f64) -> bool {
-        let k = gains.classes;
         let members = self.support.members(self.sheet.classes);
         let mut moved = self.follow(gains, cycle, &members);
-        let mut rest = gains.clone();
-        let mut last = cycle.to_vec();
-        for _ in 0..k / 2 {
-            last.iter().for_each(|&class| rest.remove(class));
-            let (next, cycle) = best_cycle(&rest);
+        let mut rest: Vec<usize> = (0..gains.classes).filter(|class| !cycle.contains(class)).collect();
+        loop {
+            let (next, cycle) = best_cycle_among(gains, &rest);
             if !(next > NEAR * mean) || cycle.len() < 2 {
-                break;
+                return moved;
             }
-            moved |= self.follow(&rest, &cycle, &members);
-            last = cycle;
+            moved |= self.follow(gains, &cycle, &members);
+            rest.retain(|class| !cycle.contains(class));
         }
-        moved
     }
 
     /// Moves mass round a cycle of classes until little of its gain is left. Returns whether anything moved.

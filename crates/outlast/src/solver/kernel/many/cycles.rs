@@ -7,13 +7,24 @@
 //! over the classes a path may end in.
 
 use super::gains::Gains;
-use crate::linalg::Isa;
+use crate::linalg::{Isa, padded};
 
 /// The cycle of largest mean gain: its mean, and its classes in order.
 pub(super) fn best_cycle(gains: &Gains) -> (f64, Vec<usize>) {
-    let k = gains.classes;
-    let width = gains.width;
-    let (length, before) = longest_walks(gains);
+    best_cycle_among(gains, &(0..gains.classes).collect::<Vec<_>>())
+}
+
+/// The same for cycles through some of the classes.
+pub(super) fn best_cycle_among(gains: &Gains, classes: &[usize]) -> (f64, Vec<usize>) {
+    // a class without mass is on no cycle
+    let has_arcs = |&from: &usize| classes.iter().any(|&to| gains.get(from, to) > f64::NEG_INFINITY);
+    let classes: Vec<usize> = classes.iter().copied().filter(has_arcs).collect();
+    let (k, width) = (classes.len(), padded(classes.len()));
+    let mut arcs = vec![f64::NEG_INFINITY; k * width];
+    for (arcs, &from) in arcs.chunks_exact_mut(width.max(1)).zip(&classes) {
+        arcs.iter_mut().zip(&classes).for_each(|(arc, &to)| *arc = gains.get(from, to));
+    }
+    let (length, before) = longest_walks(gains.isa, &arcs, k, width);
     let mean = |end: usize| {
         let means = (0..k).map(|step| (length[k * width + end] - length[step * width + end]) / (k - step) as f64);
         means.filter(|mean| !mean.is_nan()).fold(f64::INFINITY, f64::min)
@@ -29,42 +40,41 @@ pub(super) fn best_cycle(gains: &Gains) -> (f64, Vec<usize>) {
         if let Some(at) = walk.iter().position(|&class| class == parent) {
             let mut cycle = walk.split_off(at);
             cycle.reverse();
-            return (value, cycle);
+            return (value, cycle.into_iter().map(|class| classes[class]).collect());
         }
         walk.push(parent);
     }
     (value, Vec::new())
 }
 
-/// The longest walks of 0..=k steps to each class, and the class before, each step as wide as the gains.
-fn longest_walks(gains: &Gains) -> (Vec<f64>, Vec<u64>) {
+/// The longest walks of 0..=k steps to each class, and the class before; arcs and answers are `width` to a row.
+fn longest_walks(isa: Isa, arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
     // SAFETY: the instruction set was detected.
     unsafe {
-        match gains.isa {
+        match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => walks_avx512(gains),
+            Isa::Avx512 => walks_avx512(arcs, k, width),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => walks_avx2(gains),
-            _ => walks(gains),
+            Isa::Avx2 => walks_avx2(arcs, k, width),
+            _ => walks(arcs, k, width),
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn walks_avx512(gains: &Gains) -> (Vec<f64>, Vec<u64>) {
-    walks(gains)
+unsafe fn walks_avx512(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    walks(arcs, k, width)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn walks_avx2(gains: &Gains) -> (Vec<f64>, Vec<u64>) {
-    walks(gains)
+unsafe fn walks_avx2(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    walks(arcs, k, width)
 }
 
 #[inline(always)]
-fn walks(gains: &Gains) -> (Vec<f64>, Vec<u64>) {
-    let (k, width) = (gains.classes, gains.width);
+fn walks(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
     let mut length = vec![f64::NEG_INFINITY; (k + 1) * width];
     let mut before = vec![0u64; (k + 1) * width];
     length[..k].fill(0.0);
@@ -72,10 +82,10 @@ fn walks(gains: &Gains) -> (Vec<f64>, Vec<u64>) {
         let (done, next) = length.split_at_mut(step * width);
         let (last, next) = (&done[(step - 1) * width..], &mut next[..width]);
         let parents = &mut before[step * width..][..width];
-        for (from, gains) in gains.value.chunks_exact(width).enumerate() {
-            let (start, gains) = (last[from], &gains[..width]);
+        for from in 0..k {
+            let (start, arcs) = (last[from], &arcs[from * width..][..width]);
             for to in 0..width {
-                let value = start + gains[to];
+                let value = start + arcs[to];
                 parents[to] = if value > next[to] { from as u64 } else { parents[to] };
                 next[to] = if value > next[to] { value } else { next[to] };
             }

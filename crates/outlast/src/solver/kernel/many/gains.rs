@@ -102,14 +102,6 @@ impl Gains {
         self.value.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Leaves out every move from or to a class.
-    pub(super) fn remove(&mut self, class: usize) {
-        for other in 0..self.classes {
-            self.set(class, other, f64::NEG_INFINITY);
-            self.set(other, class, f64::NEG_INFINITY);
-        }
-    }
-
     /// The larger of each two gains, the own one where they are alike.
     fn merge(&mut self, other: &Gains) {
         for at in 0..self.value.len() {

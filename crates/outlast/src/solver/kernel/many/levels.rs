@@ -14,6 +14,7 @@ use super::matrix::{Double, Single};
 use super::sheet::Sheet;
 use crate::control::Control;
 use crate::error::Result;
+use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Rows, and rows times classes, up to which the matrix is taken in double precision.
@@ -27,6 +28,9 @@ const START: &str = "hinge";
 /// knots, and what a round leaves undone there costs the next one more than it saves.
 const SHARE: f64 = 0.1;
 const KNOTTY: f64 = 0.03;
+
+/// Where a round can reach the tolerance by up to this much more, it aims there: another round would cost more.
+const REACH: f64 = 0.25;
 
 /// Rounds in double precision that may pass before the gap has halved.
 const PATIENCE: usize = 8;
@@ -69,9 +73,13 @@ impl<'o> Solver<'o> {
         let (mut free, mut violators) = (Vec::new(), Vec::new());
         let cold = outer == 0 && measure.violation >= 1.0;
         let mut state = self.options.seed ^ 0x9e37_79b9_7f4a_7c15;
-        for row in (0..rows).filter(|&row| sheet.total[row] > 0.0) {
-            let violation = sheet.violation(row, &measure.intercepts);
-            if sheet.interior(row) > 1 {
+        let look = |row: usize| match sheet.total[row] > 0.0 {
+            true => (sheet.violation(row, &measure.intercepts), sheet.interior(row) > 1),
+            false => (f64::NEG_INFINITY, false),
+        };
+        let looks: Vec<(f64, bool)> = (0..rows).into_par_iter().with_min_len(512).map(look).collect();
+        for (row, (violation, inside)) in looks.into_iter().enumerate() {
+            if inside {
                 free.push((violation, row as u32));
             } else if violation > -measure.violation {
                 // at a cold start every row violates alike
@@ -115,9 +123,9 @@ impl<'o> Solver<'o> {
         let rows = self.choose(joint, measure, outer);
         let cold = !std::mem::replace(&mut self.warm, true);
         // gap and violation fall together: aim below the violation at which the gap will do
-        let enough = 0.3 * measure.violation * (tolerance / measure.relative_gap()).min(1.0);
+        let enough = 0.3 * (tolerance / measure.relative_gap()).min(1.0);
         let share = if joint.sheet.straight || self.stage == START { SHARE } else { KNOTTY };
-        let eps = (share * measure.violation).max(enough);
+        let eps = measure.violation * if enough > REACH * share { enough } else { share };
         let packed = joint.gram.pack(&rows, 0);
         if cold {
             // at once for larger sets to come, which would need new pages else
