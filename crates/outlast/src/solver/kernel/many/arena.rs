@@ -173,8 +173,7 @@ impl<'s, M: Matrix> Arena<'s, M> {
             .map(|(from, to)| (gains.row(from, to), from, to))
             .collect();
         let sheet = &*self.sheet;
-        let gain_of =
-            |sheet: &Sheet, &(row, from, to): &(usize, usize, usize)| sheet.raise(row, to) - sheet.lower(row, from);
+        let gain_of = |sheet: &Sheet, &(row, from, to): &(usize, usize, usize)| sheet.gain(row, from, to);
         let first: f64 = arcs.iter().map(|arc| gain_of(sheet, arc)).sum();
         let mut moved = false;
         for _ in 0..ROUNDS {
@@ -202,8 +201,7 @@ impl<'s, M: Matrix> Arena<'s, M> {
 
     /// Moves mass along one row per arc, as far as that helps. Returns whether anything moved.
     fn step_round(&mut self, arcs: &[(usize, usize, usize)]) -> bool {
-        let gain: f64 =
-            arcs.iter().map(|&(row, from, to)| self.sheet.raise(row, to) - self.sheet.lower(row, from)).sum();
+        let gain: f64 = arcs.iter().map(|&(row, from, to)| self.sheet.gain(row, from, to)).sum();
         let open = |row: usize, from: usize| self.sheet.q[row * self.sheet.classes + from] > 0.0;
         if !arcs.iter().all(|&(row, from, _)| open(row, from)) {
             return false;

@@ -53,6 +53,7 @@ impl<'a> Joint<'a> {
             q: values(),
             h: vec![0.0; rows.next_multiple_of(PANEL) * classes],
             straight,
+            own: vec![0; rows],
         };
         Joint { gram, sheet, base: values(), balanced, cost_form }
     }
@@ -177,6 +178,9 @@ impl<'a> Joint<'a> {
             self.sheet.total[row] = shapes(row, &mut knots, &mut base);
             self.sheet.knots[at.clone()].copy_from_slice(&knots);
             self.base[at].copy_from_slice(&base);
+            if let (true, Some(own)) = (self.sheet.total[row] > 0.0, knots.iter().position(|&knot| knot <= 0.0)) {
+                self.sheet.own[row] = own as u32;
+            }
             self.set_v(row, &before);
             if (0..k).any(|class| self.v(row, class) != before[class]) {
                 rows.push(row as u32);
@@ -261,7 +265,7 @@ impl<'a> Joint<'a> {
             let sheet = &self.sheet;
             let mut keys: Vec<(f64, u32)> = (0..sheet.rows())
                 .filter(|&row| sheet.q[row * k + from] > 0.0)
-                .map(|row| (sheet.raise(row, to) - sheet.lower(row, from), row as u32))
+                .map(|row| (sheet.gain(row, from, to), row as u32))
                 .collect();
             if keys.len() > CANDIDATES {
                 keys.select_nth_unstable_by(CANDIDATES, |a, b| b.0.total_cmp(&a.0));
@@ -282,10 +286,7 @@ impl<'a> Joint<'a> {
             let mut touched = vec![false; rows.len()];
             while left > 0.0 {
                 let sheet = &self.sheet;
-                let gain = |at: usize| {
-                    let row = rows[at] as usize;
-                    sheet.raise(row, to) - sheet.lower(row, from) + shift[at]
-                };
+                let gain = |at: usize| sheet.gain(rows[at] as usize, from, to) + shift[at];
                 let open = (0..rows.len()).filter(|&at| sheet.q[rows[at] as usize * k + from] > 0.0);
                 let Some((at, _)) = open.map(|at| (at, gain(at))).max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
                 let row = rows[at] as usize;

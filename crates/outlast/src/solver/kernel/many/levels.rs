@@ -24,13 +24,18 @@ const FEW_VALUES: usize = 4500;
 /// The stage of the untruncated problem.
 const START: &str = "hinge";
 
-/// A working set is solved to this share of the violation. Once the bound moves, rows with several terms turn at their
-/// knots, and what a round leaves undone there costs the next one more than it saves.
+/// A working set is solved to this share of the violation.
 const SHARE: f64 = 0.1;
-const KNOTTY: f64 = 0.03;
 
-/// Where a round can reach the tolerance by up to this much more, it aims there: another round would cost more.
+/// Below this gap a round leaves the share of the gap that it leaves of the violation, and about as many rows move as in the
+/// round before.
+const LATE: f64 = 0.03;
+
+/// Where such a round can reach the tolerance by up to this much more, it aims there: another round would cost more.
 const REACH: f64 = 0.25;
+
+/// The share of moving rows beyond which the matrix is computed in one go: a value then costs less than half.
+const MOST: f64 = 0.8;
 
 /// Rounds in double precision that may pass before the gap has halved.
 const PATIENCE: usize = 8;
@@ -43,6 +48,8 @@ pub(super) struct Solver<'o> {
     pub(super) stage: &'static str,
     /// Whether a working set has been solved: then few rows of the next will move.
     warm: bool,
+    /// The share of the rows of a working set that moved, in the last round that tells of the next.
+    moving: f64,
     kernel: Aligned,
     buffers: Mutex<Vec<Aligned>>,
 }
@@ -54,6 +61,7 @@ impl<'o> Solver<'o> {
             options,
             stage: START,
             warm: false,
+            moving: 0.0,
             kernel: Aligned::default(),
             buffers: Mutex::new(Vec::new()),
         }
@@ -123,9 +131,10 @@ impl<'o> Solver<'o> {
         let rows = self.choose(joint, measure, outer);
         let cold = !std::mem::replace(&mut self.warm, true);
         // gap and violation fall together: aim below the violation at which the gap will do
+        let late = measure.relative_gap() < LATE;
         let enough = 0.3 * (tolerance / measure.relative_gap()).min(1.0);
-        let share = if joint.sheet.straight || self.stage == START { SHARE } else { KNOTTY };
-        let eps = measure.violation * if enough > REACH * share { enough } else { share };
+        let reach = if late { REACH } else { 1.0 };
+        let eps = measure.violation * if enough > reach * SHARE { enough } else { SHARE };
         let packed = joint.gram.pack(&rows, 0);
         if cold {
             // at once for larger sets to come, which would need new pages else
@@ -134,7 +143,8 @@ impl<'o> Solver<'o> {
         }
         let mut part = part(joint, &rows, packed.padded());
         let old: Vec<f64> = part.q.clone();
-        let matrix = Single::new(&joint.gram, &packed, cold, &mut self.kernel, &self.buffers);
+        let at_once = cold || (outer > 0 || late) && self.moving > MOST;
+        let matrix = Single::new(&joint.gram, &packed, at_once, &mut self.kernel, &self.buffers);
         Arena::new(&mut part, matrix, joint.balanced).solve(eps, control)?;
         let k = joint.sheet.classes;
         let (mut changed, mut before) = (Vec::new(), Vec::new());
@@ -146,6 +156,9 @@ impl<'o> Solver<'o> {
                 joint.sheet.q[row * k..(row + 1) * k].copy_from_slice(new);
                 changed.push(row as u32);
             }
+        }
+        if cold || outer > 0 || late {
+            self.moving = changed.len() as f64 / rows.len().max(1) as f64;
         }
         joint.moved(&changed, &before);
         Ok(())
@@ -172,6 +185,7 @@ fn part(joint: &Joint, rows: &[u32], padded: usize) -> Sheet {
         q: take(&sheet.q),
         h,
         straight: sheet.straight,
+        own: rows.iter().map(|&row| sheet.own[row as usize]).collect(),
     }
 }
 

@@ -127,8 +127,11 @@ fn relevant(sheet: &Sheet, members: &[Vec<u32>], a: usize, b: usize, balanced: b
     let k = sheet.classes;
     // gains of the moves from one class to the other; members may have lost their mass since they were listed
     let moves = |from: usize, to: usize| -> Vec<(f64, u32)> {
-        let rows = members[from].iter().filter(|&&row| sheet.q[row as usize * k + from] > 0.0);
-        rows.map(|&row| (sheet.raise(row as usize, to) - sheet.lower(row as usize, from), row)).collect()
+        let mut list = Vec::with_capacity(members[from].len());
+        for &row in members[from].iter().filter(|&&row| sheet.q[row as usize * k + from] > 0.0) {
+            list.push((sheet.gain(row as usize, from, to), row));
+        }
+        list
     };
     let (mut forth, mut back) = (moves(a, b), moves(b, a));
     let largest = |list: &[(f64, u32)]| list.iter().fold(f64::NEG_INFINITY, |largest, entry| largest.max(entry.0));
@@ -176,9 +179,7 @@ impl Problem {
             let sum = q[a] + q[b];
             problem.upper.push(sum);
             if sheet.straight {
-                let slope = |class: usize| f64::from(u8::from(knots[class] <= 0.0));
-                let f = sheet.score(row, a) - slope(a) - sheet.score(row, b) + slope(b);
-                problem.gradient.push(0.5 * f);
+                problem.gradient.push(-0.5 * sheet.gain(row, a, b));
                 problem.x.push(q[b]);
                 continue;
             }

@@ -29,6 +29,8 @@ pub(super) struct Sheet {
     pub(super) h: Vec<f64>,
     /// Whether the knots of every row are 0 for one class and the total for the others: then slopes never change.
     pub(super) straight: bool,
+    /// Then that class of each row.
+    pub(super) own: Vec<u32>,
 }
 
 impl Sheet {
@@ -59,6 +61,16 @@ impl Sheet {
         let at = row * self.classes + class;
         let above = self.q[at] > self.knots[at] + TINY * self.total[row];
         self.score(row, class) - f64::from(u8::from(above))
+    }
+
+    /// raise_to - lower_from, for a row with mass in `from`.
+    #[inline(always)]
+    pub(super) fn gain(&self, row: usize, from: usize, to: usize) -> f64 {
+        if !self.straight {
+            return self.raise(row, to) - self.lower(row, from);
+        }
+        let slope = |class: usize| f64::from(u8::from(self.own[row] as usize == class));
+        self.score(row, to) - slope(to) - (self.score(row, from) - slope(from))
     }
 
     /// Classes in which a row's q can move both ways at one rate.
