@@ -31,7 +31,8 @@ const SHARE: f64 = 0.1;
 /// round before.
 const LATE: f64 = 0.03;
 
-/// Where such a round can reach the tolerance by up to this much more, it aims there: another round would cost more.
+/// Where such a round can reach the tolerance by up to this much more, it aims there: another round would cost more. Not so
+/// where rows turn at knots.
 const REACH: f64 = 0.25;
 
 /// The share of moving rows beyond which the matrix is computed in one go: a value then costs less than half.
@@ -133,7 +134,7 @@ impl<'o> Solver<'o> {
         // gap and violation fall together: aim below the violation at which the gap will do
         let late = measure.relative_gap() < LATE;
         let enough = 0.3 * (tolerance / measure.relative_gap()).min(1.0);
-        let reach = if late { REACH } else { 1.0 };
+        let reach = if late && joint.sheet.straight { REACH } else { 1.0 };
         let eps = measure.violation * if enough > reach * SHARE { enough } else { SHARE };
         let packed = joint.gram.pack(&rows, 0);
         if cold {
