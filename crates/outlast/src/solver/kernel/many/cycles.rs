@@ -143,7 +143,8 @@ mod tests {
 
     fn gains(k: usize, value: Vec<f64>) -> Gains {
         let mut gains = Gains::new(k, Isa::Portable);
-        (0..k * k).for_each(|at| gains.set(at / k, at % k, value[at]));
+        let width = gains.width;
+        (0..k * k).for_each(|at| gains.value[at / k * width + at % k] = value[at]);
         gains
     }
 

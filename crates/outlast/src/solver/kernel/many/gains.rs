@@ -88,10 +88,6 @@ impl Gains {
         self.value[from * self.width + to]
     }
 
-    pub(super) fn set(&mut self, from: usize, to: usize, value: f64) {
-        self.value[from * self.width + to] = value;
-    }
-
     /// The row with the largest gain.
     pub(super) fn row(&self, from: usize, to: usize) -> usize {
         self.row[from * self.width + to] as usize
