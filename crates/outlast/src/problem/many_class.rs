@@ -95,6 +95,9 @@ pub struct Majorant {
     pub base: Vec<f64>,
 }
 
+/// Rows summed on one thread.
+const PIECE: usize = 1024;
+
 /// Classes within this of the largest count as tied for it.
 const TIE: f64 = 1e-9;
 
@@ -229,7 +232,23 @@ impl ManyClass<'_> {
             let weighted = (0..k).map(|class| (self.cap(row, class), class)).filter(|(cap, _)| *cap > 0.0);
             weighted.map(|(cap, class)| cap * self.loss.value(self.argument(f, class))).sum()
         };
-        (0..self.rows()).map(of_row).sum()
+        // in pieces, so that the sum is the same on any number of threads
+        let piece = |start: usize| -> f64 { (start..(start + PIECE).min(self.rows())).map(of_row).sum() };
+        let starts: Vec<usize> = (0..self.rows()).step_by(PIECE).collect();
+        let parts: Vec<f64> = starts.into_par_iter().map(piece).collect();
+        parts.into_iter().sum()
+    }
+
+    /// What the terms that a bound drops cost: their flat parts.
+    pub fn dropped_loss(&self, bound: &Majorant) -> f64 {
+        let Some(truncation) = self.loss.truncation() else { return 0.0 };
+        let flat = self.loss.value(truncation);
+        let terms = if let Terms::Own = self.terms { 1 } else { self.classes };
+        let cap = |at: usize| match self.terms {
+            Terms::Own => self.caps[at],
+            _ => self.cap(at / terms, at % terms),
+        };
+        (0..bound.kept.len()).filter(|&at| !bound.kept[at]).map(|at| flat * cap(at)).sum()
     }
 
     /// P(f): the full, non-convex objective.
@@ -240,7 +259,8 @@ impl ManyClass<'_> {
 
     /// Rows whose own margin lies beyond the truncation.
     pub fn flat_rows(&self, decision: &[f64]) -> Vec<bool> {
-        (0..self.rows()).map(|row| self.loss.truncates(self.own_margin(row, decision))).collect()
+        let rows = (0..self.rows()).into_par_iter().with_min_len(512);
+        rows.map(|row| self.loss.truncates(self.own_margin(row, decision))).collect()
     }
 
     /// The bound that keeps every term: the untruncated problem. (The cost form has none; its bound at f = 0 is this.)

@@ -6,7 +6,8 @@
 //! check, the trace, the stopping rule, progress, interrupt and limits are here and nowhere else.
 //!
 //! Stopping rule: the majoriser did not change (same truncation set) after a step solved to the full tolerance, which
-//! makes the iterate a critical point; or the relative decrease of such a step fell below [`Limits::decrease`].
+//! makes the iterate a critical point; or the relative decrease of such a step fell below [`Limits::decrease`], or, by the
+//! majoriser's lower bound, can't reach it.
 //! Steps before that may be solved loosely ([`Limits::loose`]): they only have to go down.
 
 use super::Status;
@@ -34,6 +35,11 @@ pub trait Majorizer {
 
     /// Minimises the majoriser to a relative gap, starting from the current iterate.
     fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step>;
+
+    /// A lower bound on the minimum of the current majoriser, as far as it is known.
+    fn floor(&self) -> f64 {
+        f64::NEG_INFINITY
+    }
 
     /// Remembers the current iterate and majoriser.
     fn save(&mut self);
@@ -91,7 +97,7 @@ pub fn run(
             break;
         }
         method.save();
-        let before = report;
+        let (before, before_exact) = (report, exact);
         let changed = method.majorize();
         if changed == 0 && exact {
             status = report.status;
@@ -105,6 +111,13 @@ pub fn run(
         // a step solved too loosely to go down is solved again in full
         let enough = limits.decrease * current.abs();
         if !exact && !(current - next > enough) {
+            if before_exact && current - method.floor() <= enough {
+                // no solution of this step gains more
+                method.restore();
+                report = before;
+                status = report.status;
+                break;
+            }
             report = method.minimize(limits.tolerance, control)?;
             iterations += report.iterations;
             next = method.objective();

@@ -12,10 +12,11 @@
 //!
 //! Without intercept moves need no partner: lambda is the largest gain, and pairs are all there is.
 
-use super::cycles::best_cycle;
+use super::cycles::{best_cycle, best_cycle_among};
 use super::face;
+use super::gains::{Gains, Support, gains};
 use super::pair::{self, Matrix};
-use super::sheet::{Gains, Sheet};
+use super::sheet::Sheet;
 use crate::control::Control;
 use crate::error::Result;
 use rayon::prelude::*;
@@ -42,18 +43,22 @@ const ROUNDS: usize = 30;
 const SHARE: f64 = 0.3;
 
 pub(super) struct Arena<'s, M: Matrix> {
-    pub(super) sheet: &'s mut Sheet,
+    sheet: &'s mut Sheet,
     pub(super) matrix: M,
-    pub(super) balanced: bool,
+    balanced: bool,
+    /// Where the sheet has mass.
+    support: Support,
 }
 
-impl<M: Matrix> Arena<'_, M> {
+impl<'s, M: Matrix> Arena<'s, M> {
+    pub(super) fn new(sheet: &'s mut Sheet, matrix: M, balanced: bool) -> Arena<'s, M> {
+        let support = Support::new(sheet);
+        Arena { sheet, matrix, balanced, support }
+    }
+
     /// Lowers the largest mean gain to `eps`, or as far as rounding allows. Returns whether anything moved.
     pub(super) fn solve(&mut self, eps: f64, control: &Control) -> Result<bool> {
         let mut moved = false;
-        let mut gains = self.sheet.gains();
-        // classes whose columns moved since gains were up to date
-        let mut changed = vec![false; self.sheet.classes];
         let (mut best_mean, mut since, mut stuck) = (f64::INFINITY, 0, false);
         let wait = self.matrix.patience(self.sheet.classes);
         for _ in 0..MOST_SWEEPS {
@@ -61,8 +66,7 @@ impl<M: Matrix> Arena<'_, M> {
             if control.out_of_time() {
                 break;
             }
-            self.sheet.update_gains(&mut gains, &changed);
-            changed.fill(false);
+            let gains = gains(self.sheet, &self.support);
             let (mean, cycle) = if self.balanced { best_cycle(&gains) } else { (gains.largest(), Vec::new()) };
             since += 1;
             if mean < 0.7 * best_mean {
@@ -73,7 +77,7 @@ impl<M: Matrix> Arena<'_, M> {
             }
             if (since > 0 && since % wait == 0 || stuck) && face::descend(self.sheet, &self.matrix, self.balanced) {
                 (moved, stuck) = (true, false);
-                changed.fill(true);
+                self.support = Support::new(self.sheet);
                 continue;
             }
             if stuck {
@@ -83,11 +87,11 @@ impl<M: Matrix> Arena<'_, M> {
             let best = pairs.first().map_or(0.0, |pair| pair.0);
             let cyclic = cycle.len() > 2;
             let mut progress = match cyclic && mean > CLEARLY * best {
-                true => self.go_round(&gains, &cycle, mean, &mut changed),
-                false => self.sweep(pairs, eps, &mut changed, control),
+                true => self.go_round(&gains, &cycle, mean),
+                false => self.sweep(pairs, eps, control),
             };
             if !progress && cyclic {
-                progress = self.go_round(&gains, &cycle, mean, &mut changed);
+                progress = self.go_round(&gains, &cycle, mean);
             }
             // where not even a cycle helps, a last try is a step on the face
             stuck = !progress;
@@ -114,16 +118,10 @@ impl<M: Matrix> Arena<'_, M> {
     }
 
     /// Solves the problems of pairs, in rounds of pairs without a common class.
-    fn sweep(
-        &mut self,
-        mut pairs: Vec<(f64, usize, usize)>,
-        eps: f64,
-        changed: &mut [bool],
-        control: &Control,
-    ) -> bool {
+    fn sweep(&mut self, mut pairs: Vec<(f64, usize, usize)>, eps: f64, control: &Control) -> bool {
         let stop = || control.check().is_err() || control.out_of_time();
         let eps = 0.5 * if self.balanced { eps } else { 0.5 * eps };
-        let members = self.sheet.members();
+        let members = self.support.members(self.sheet.classes);
         let mut moved = false;
         while !pairs.is_empty() && !stop() {
             let mut taken = vec![false; self.sheet.classes];
@@ -144,11 +142,8 @@ impl<M: Matrix> Arena<'_, M> {
                 false => round.iter().map(solve).collect(),
             };
             for moves in moves {
-                if !moves.is_empty() {
-                    moved = true;
-                    moves.classes().into_iter().for_each(|class| changed[class] = true);
-                }
-                moves.apply(self.sheet);
+                moved |= !moves.is_empty();
+                moves.apply(self.sheet, &mut self.support);
             }
         }
         moved
@@ -156,39 +151,29 @@ impl<M: Matrix> Arena<'_, M> {
 
     /// Takes the best cycle, then the best ones that have no class in common with those before, as long as they come near.
     /// Returns whether anything moved.
-    fn go_round(&mut self, gains: &Gains, cycle: &[usize], mean: f64, changed: &mut [bool]) -> bool {
-        let k = gains.classes;
-        let members = self.sheet.members();
-        let mut moved = self.follow(gains, cycle, &members, changed);
-        let mut rest = gains.clone();
-        let mut last = cycle.to_vec();
-        for _ in 0..k / 2 {
-            for &class in &last {
-                for other in 0..k {
-                    rest.value[class * k + other] = f64::NEG_INFINITY;
-                    rest.value[other * k + class] = f64::NEG_INFINITY;
-                }
-            }
-            let (next, cycle) = best_cycle(&rest);
+    fn go_round(&mut self, gains: &Gains, cycle: &[usize], mean: f64) -> bool {
+        let members = self.support.members(self.sheet.classes);
+        let mut moved = self.follow(gains, cycle, &members);
+        let mut rest: Vec<usize> = (0..gains.classes).filter(|class| !cycle.contains(class)).collect();
+        loop {
+            let (next, cycle) = best_cycle_among(gains, &rest);
             if !(next > NEAR * mean) || cycle.len() < 2 {
-                break;
+                return moved;
             }
-            moved |= self.follow(&rest, &cycle, &members, changed);
-            last = cycle;
+            moved |= self.follow(gains, &cycle, &members);
+            rest.retain(|class| !cycle.contains(class));
         }
-        moved
     }
 
     /// Moves mass round a cycle of classes until little of its gain is left. Returns whether anything moved.
-    fn follow(&mut self, gains: &Gains, cycle: &[usize], members: &[Vec<u32>], changed: &mut [bool]) -> bool {
-        let k = gains.classes;
+    fn follow(&mut self, gains: &Gains, cycle: &[usize], members: &[Vec<u32>]) -> bool {
+        let k = self.sheet.classes;
         let mut arcs: Vec<(usize, usize, usize)> = (0..cycle.len())
             .map(|at| (cycle[at], cycle[(at + 1) % cycle.len()]))
-            .map(|(from, to)| (gains.row[from * k + to] as usize, from, to))
+            .map(|(from, to)| (gains.row(from, to), from, to))
             .collect();
         let sheet = &*self.sheet;
-        let gain_of =
-            |sheet: &Sheet, &(row, from, to): &(usize, usize, usize)| sheet.raise(row, to) - sheet.lower(row, from);
+        let gain_of = |sheet: &Sheet, &(row, from, to): &(usize, usize, usize)| sheet.gain(row, from, to);
         let first: f64 = arcs.iter().map(|arc| gain_of(sheet, arc)).sum();
         let mut moved = false;
         for _ in 0..ROUNDS {
@@ -211,16 +196,12 @@ impl<M: Matrix> Arena<'_, M> {
                 break;
             }
         }
-        if moved {
-            cycle.iter().for_each(|&class| changed[class] = true);
-        }
         moved
     }
 
     /// Moves mass along one row per arc, as far as that helps. Returns whether anything moved.
     fn step_round(&mut self, arcs: &[(usize, usize, usize)]) -> bool {
-        let gain: f64 =
-            arcs.iter().map(|&(row, from, to)| self.sheet.raise(row, to) - self.sheet.lower(row, from)).sum();
+        let gain: f64 = arcs.iter().map(|&(row, from, to)| self.sheet.gain(row, from, to)).sum();
         let open = |row: usize, from: usize| self.sheet.q[row * self.sheet.classes + from] > 0.0;
         if !arcs.iter().all(|&(row, from, _)| open(row, from)) {
             return false;
@@ -240,10 +221,14 @@ impl<M: Matrix> Arena<'_, M> {
         if !(gain > 0.0 && mass > 0.0) {
             return false;
         }
-        for &(row, from, to) in arcs {
+        for (at, &(row, from, to)) in arcs.iter().enumerate() {
             self.sheet.shift(row, from, to, mass);
-            let column = self.matrix.combine(&[row as u32], &[mass]);
-            self.sheet.add_column(from, to, &column);
+            for class in [from, to] {
+                self.support.set(row, class, self.sheet.q[row * self.sheet.classes + class] > 0.0);
+            }
+            // what the arc before brings into the class goes out by this one
+            let before = arcs[(at + arcs.len() - 1) % arcs.len()].0;
+            self.matrix.add_difference(row, before, mass, self.sheet, from);
         }
         true
     }

@@ -6,47 +6,92 @@
 //! g(a, b) + b_b - b_a <= lambda for every arc: the intercepts. They are the middle of what the data allow, as the average
 //! over the classes a path may end in.
 
-use super::sheet::Gains;
+use super::gains::Gains;
+use crate::linalg::{Isa, padded};
 
 /// The cycle of largest mean gain: its mean, and its classes in order.
 pub(super) fn best_cycle(gains: &Gains) -> (f64, Vec<usize>) {
-    let k = gains.classes;
-    // longest walks of each length, and the class before
-    let mut length = vec![vec![0.0; k]];
-    let mut before: Vec<Vec<usize>> = vec![vec![0; k]];
-    for step in 1..=k {
-        let (mut next, mut parent) = (vec![f64::NEG_INFINITY; k], vec![0; k]);
-        for from in 0..k {
-            for to in (0..k).filter(|&to| to != from) {
-                let value = length[step - 1][from] + gains.get(from, to);
-                if value > next[to] {
-                    (next[to], parent[to]) = (value, from);
-                }
-            }
-        }
-        length.push(next);
-        before.push(parent);
+    best_cycle_among(gains, &(0..gains.classes).collect::<Vec<_>>())
+}
+
+/// The same for cycles through some of the classes.
+pub(super) fn best_cycle_among(gains: &Gains, classes: &[usize]) -> (f64, Vec<usize>) {
+    // a class without mass is on no cycle
+    let has_arcs = |&from: &usize| classes.iter().any(|&to| gains.get(from, to) > f64::NEG_INFINITY);
+    let classes: Vec<usize> = classes.iter().copied().filter(has_arcs).collect();
+    let (k, width) = (classes.len(), padded(classes.len()));
+    let mut arcs = vec![f64::NEG_INFINITY; k * width];
+    for (arcs, &from) in arcs.chunks_exact_mut(width.max(1)).zip(&classes) {
+        arcs.iter_mut().zip(&classes).for_each(|(arc, &to)| *arc = gains.get(from, to));
     }
+    let (length, before) = longest_walks(gains.isa, &arcs, k, width);
     let mean = |end: usize| {
-        let means = (0..k).map(|step| (length[k][end] - length[step][end]) / (k - step) as f64);
+        let means = (0..k).map(|step| (length[k * width + end] - length[step * width + end]) / (k - step) as f64);
         means.filter(|mean| !mean.is_nan()).fold(f64::INFINITY, f64::min)
     };
-    let ends = (0..k).filter(|&end| length[k][end] > f64::NEG_INFINITY);
+    let ends = (0..k).filter(|&end| length[k * width + end] > f64::NEG_INFINITY);
     let Some((end, value)) = ends.map(|end| (end, mean(end))).max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return (f64::NEG_INFINITY, Vec::new());
     };
     // the walk of k steps to that end goes round the cycle
     let mut walk = vec![end];
     for step in (1..=k).rev() {
-        let parent = before[step][walk[walk.len() - 1]];
+        let parent = before[step * width + walk[walk.len() - 1]] as usize;
         if let Some(at) = walk.iter().position(|&class| class == parent) {
             let mut cycle = walk.split_off(at);
             cycle.reverse();
-            return (value, cycle);
+            return (value, cycle.into_iter().map(|class| classes[class]).collect());
         }
         walk.push(parent);
     }
     (value, Vec::new())
+}
+
+/// The longest walks of 0..=k steps to each class, and the class before; arcs and answers are `width` to a row.
+fn longest_walks(isa: Isa, arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    // SAFETY: the instruction set was detected.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => walks_avx512(arcs, k, width),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => walks_avx2(arcs, k, width),
+            _ => walks(arcs, k, width),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+unsafe fn walks_avx512(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    walks(arcs, k, width)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn walks_avx2(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    walks(arcs, k, width)
+}
+
+#[inline(always)]
+fn walks(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+    let mut length = vec![f64::NEG_INFINITY; (k + 1) * width];
+    let mut before = vec![0u64; (k + 1) * width];
+    length[..k].fill(0.0);
+    for step in 1..=k {
+        let (done, next) = length.split_at_mut(step * width);
+        let (last, next) = (&done[(step - 1) * width..], &mut next[..width]);
+        let parents = &mut before[step * width..][..width];
+        for from in 0..k {
+            let (start, arcs) = (last[from], &arcs[from * width..][..width]);
+            for to in 0..width {
+                let value = start + arcs[to];
+                parents[to] = if value > next[to] { from as u64 } else { parents[to] };
+                next[to] = if value > next[to] { value } else { next[to] };
+            }
+        }
+    }
+    (length, before)
 }
 
 /// Multipliers of the column sums for gains whose largest mean is `mean`, with sum 0.
@@ -97,7 +142,10 @@ mod tests {
     use super::*;
 
     fn gains(k: usize, value: Vec<f64>) -> Gains {
-        Gains { classes: k, value, row: vec![0; k * k] }
+        let mut gains = Gains::new(k, Isa::Portable);
+        let width = gains.width;
+        (0..k * k).for_each(|at| gains.value[at / k * width + at % k] = value[at]);
+        gains
     }
 
     fn random(seed: u64, count: usize) -> Vec<f64> {

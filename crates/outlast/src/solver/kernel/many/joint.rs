@@ -9,6 +9,7 @@
 use super::super::super::tiles::{Aligned, Coefficients, PANEL};
 use super::super::gram::{Gram, place};
 use super::cycles::{best_cycle, intercepts};
+use super::gains::{Support, gains};
 use super::sheet::{Sheet, TINY};
 use rayon::prelude::*;
 
@@ -45,12 +46,14 @@ impl<'a> Joint<'a> {
         let rows = gram.rows();
         let values = || vec![0.0; rows * classes];
         let sheet = Sheet {
+            isa: gram.isa,
             classes,
             total: vec![0.0; rows],
             knots: values(),
             q: values(),
             h: vec![0.0; rows.next_multiple_of(PANEL) * classes],
             straight,
+            own: vec![0; rows],
         };
         Joint { gram, sheet, base: values(), balanced, cost_form }
     }
@@ -67,7 +70,7 @@ impl<'a> Joint<'a> {
 
     pub(super) fn measure(&self) -> Measure {
         let k = self.sheet.classes;
-        let gains = self.sheet.gains();
+        let gains = gains(&self.sheet, &Support::new(&self.sheet));
         let (violation, intercepts) = match self.balanced {
             true => {
                 let mean = best_cycle(&gains).0;
@@ -75,31 +78,38 @@ impl<'a> Joint<'a> {
             }
             false => (gains.largest(), vec![0.0; k]),
         };
-        let gap = self.sum(|row| self.sheet.row_gap(row, &intercepts, self.cost_form));
-        let dual = self.sum(|row| {
-            let quadratic: f64 = (0..k).map(|class| self.v(row, class) * self.sheet.score(row, class)).sum();
-            self.sheet.total[row] - self.sheet.excess(row) - 0.5 * quadratic
+        let [gap, dual] = self.sum(|row| match self.sheet.total[row] > 0.0 {
+            true => {
+                let dual = self.sheet.total[row] - self.sheet.excess(row) - 0.5 * self.square(row);
+                [self.sheet.row_gap(row, &intercepts, self.cost_form), dual]
+            }
+            false => [0.0; 2],
         });
         Measure { violation: violation.max(0.0), intercepts, gap, primal: dual + gap }
     }
 
-    /// The sum of a value over the rows that count, the same on any number of threads.
-    fn sum(&self, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+    /// The sums of values over the rows, the same on any number of threads.
+    fn sum<const N: usize>(&self, values: impl Fn(usize) -> [f64; N] + Sync) -> [f64; N] {
         const PIECE: usize = 512;
-        let of_piece = |piece: usize| -> f64 {
-            let rows = piece * PIECE..((piece + 1) * PIECE).min(self.rows());
-            rows.filter(|&row| self.sheet.total[row] > 0.0).map(&value).sum()
+        let add = |sums: [f64; N], values: [f64; N]| std::array::from_fn(|at| sums[at] + values[at]);
+        let of_piece = |piece: usize| -> [f64; N] {
+            (piece * PIECE..((piece + 1) * PIECE).min(self.rows())).map(&values).fold([0.0; N], add)
         };
-        let parts: Vec<f64> = (0..self.rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
-        parts.iter().sum()
+        let parts: Vec<[f64; N]> = (0..self.rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+        parts.into_iter().fold([0.0; N], add)
+    }
+
+    /// sum_j V_ij h_ij
+    fn square(&self, row: usize) -> f64 {
+        let k = self.sheet.classes;
+        let (base, q) = (self.sheet.of(&self.base, row), self.sheet.of(&self.sheet.q, row));
+        let v = base.iter().zip(q).map(|(base, q)| base - q).enumerate();
+        v.filter(|(_, v)| *v != 0.0).map(|(class, v)| v * self.sheet.h[place(k, row, class)]).sum()
     }
 
     /// 1/2 sum_j V_j'K V_j
     pub(super) fn penalty(&self) -> f64 {
-        let k = self.sheet.classes;
-        let of_row =
-            |row: usize| -> f64 { (0..k).map(|class| self.v(row, class) * self.sheet.score(row, class)).sum() };
-        0.5 * (0..self.rows()).map(of_row).sum::<f64>()
+        0.5 * self.sum(|row| [self.square(row)])[0]
     }
 
     /// Brings h up to date after rows moved from the V given, rows x classes.
@@ -149,21 +159,28 @@ impl<'a> Joint<'a> {
 
     /// Puts q on the simplices of changed rows, V staying where it was as far as it can, and h up to date. `shapes` gives
     /// total, knots and base.
-    pub(super) fn reshape(&mut self, shapes: impl Fn(usize, &mut [f64], &mut [f64]) -> f64) {
+    pub(super) fn reshape(&mut self, shapes: impl Fn(usize, &mut [f64], &mut [f64]) -> f64 + Sync) {
         let k = self.sheet.classes;
+        let scratch = || (vec![0.0; k], vec![0.0; k]);
+        let differs = |(knots, base): &mut (Vec<f64>, Vec<f64>), row: &usize| {
+            let total = shapes(*row, knots, base);
+            let (old_base, old_knots) = (self.sheet.of(&self.base, *row), self.sheet.of(&self.sheet.knots, *row));
+            total != self.sheet.total[*row] || base != old_base || knots != old_knots
+        };
+        let all = (0..self.rows()).into_par_iter().with_min_len(512);
+        let changed = all.map_init(scratch, |scratch, row| differs(scratch, &row).then_some(row));
+        let changed: Vec<usize> = changed.flatten().collect();
         let (mut rows, mut old) = (Vec::new(), Vec::new());
-        let (mut knots, mut base) = (vec![0.0; k], vec![0.0; k]);
-        for row in 0..self.rows() {
-            let total = shapes(row, &mut knots, &mut base);
+        let (mut knots, mut base) = scratch();
+        for row in changed {
             let at = row * k..(row + 1) * k;
-            if total == self.sheet.total[row] && base == self.base[at.clone()] && knots == self.sheet.knots[at.clone()]
-            {
-                continue;
-            }
             let before: Vec<f64> = (0..k).map(|class| self.v(row, class)).collect();
-            self.sheet.total[row] = total;
+            self.sheet.total[row] = shapes(row, &mut knots, &mut base);
             self.sheet.knots[at.clone()].copy_from_slice(&knots);
             self.base[at].copy_from_slice(&base);
+            if let (true, Some(own)) = (self.sheet.total[row] > 0.0, knots.iter().position(|&knot| knot <= 0.0)) {
+                self.sheet.own[row] = own as u32;
+            }
             self.set_v(row, &before);
             if (0..k).any(|class| self.v(row, class) != before[class]) {
                 rows.push(row as u32);
@@ -196,22 +213,30 @@ impl<'a> Joint<'a> {
     /// Makes a row of q sum to its total to the last digit.
     fn tidy(&mut self, row: usize) {
         let k = self.sheet.classes;
-        let q = &mut self.sheet.q[row * k..(row + 1) * k];
-        let largest = (0..k).fold(0, |best, class| if q[class] > q[best] { class } else { best });
-        let others: f64 = (0..k).filter(|&class| class != largest).map(|class| q[class]).sum();
-        q[largest] = (self.sheet.total[row] - others).max(0.0);
+        tidy(&mut self.sheet.q[row * k..(row + 1) * k], self.sheet.total[row]);
     }
 
     /// Column sums of V, and a size to compare them with.
     fn imbalance(&self) -> (Vec<f64>, f64) {
+        const PIECE: usize = 512;
         let k = self.sheet.classes;
-        let (mut sums, mut size) = (vec![0.0; k], 0.0);
-        for row in 0..self.rows() {
-            for class in 0..k {
-                let v = self.v(row, class);
-                sums[class] += v;
-                size += v.abs();
+        let pieces = self.base.par_chunks(PIECE * k).zip(self.sheet.q.par_chunks(PIECE * k));
+        let of_piece = |(base, q): (&[f64], &[f64])| {
+            let (mut sums, mut size) = (vec![0.0; k], 0.0);
+            for (base, q) in base.chunks_exact(k).zip(q.chunks_exact(k)) {
+                for class in 0..k {
+                    let v = base[class] - q[class];
+                    sums[class] += v;
+                    size += v.abs();
+                }
             }
+            (sums, size)
+        };
+        let parts: Vec<(Vec<f64>, f64)> = pieces.map(of_piece).collect();
+        let (mut sums, mut size) = (vec![0.0; k], 0.0);
+        for part in parts {
+            sums.iter_mut().zip(part.0).for_each(|(sum, part)| *sum += part);
+            size += part.1;
         }
         (sums, size)
     }
@@ -220,7 +245,8 @@ impl<'a> Joint<'a> {
     /// in the rows where that gains most, with h kept current inside a block of candidates.
     pub(super) fn balance(&mut self) {
         const CANDIDATES: usize = 512;
-        (0..self.rows()).for_each(|row| self.tidy(row));
+        let rows = self.sheet.q.par_chunks_exact_mut(self.sheet.classes).zip(&self.sheet.total);
+        rows.with_min_len(512).for_each(|(q, total)| tidy(q, *total));
         if !self.balanced {
             return;
         }
@@ -239,7 +265,7 @@ impl<'a> Joint<'a> {
             let sheet = &self.sheet;
             let mut keys: Vec<(f64, u32)> = (0..sheet.rows())
                 .filter(|&row| sheet.q[row * k + from] > 0.0)
-                .map(|row| (sheet.raise(row, to) - sheet.lower(row, from), row as u32))
+                .map(|row| (sheet.gain(row, from, to), row as u32))
                 .collect();
             if keys.len() > CANDIDATES {
                 keys.select_nth_unstable_by(CANDIDATES, |a, b| b.0.total_cmp(&a.0));
@@ -260,10 +286,7 @@ impl<'a> Joint<'a> {
             let mut touched = vec![false; rows.len()];
             while left > 0.0 {
                 let sheet = &self.sheet;
-                let gain = |at: usize| {
-                    let row = rows[at] as usize;
-                    sheet.raise(row, to) - sheet.lower(row, from) + shift[at]
-                };
+                let gain = |at: usize| sheet.gain(rows[at] as usize, from, to) + shift[at];
                 let open = (0..rows.len()).filter(|&at| sheet.q[rows[at] as usize * k + from] > 0.0);
                 let Some((at, _)) = open.map(|at| (at, gain(at))).max_by(|a, b| a.1.total_cmp(&b.1)) else { break };
                 let row = rows[at] as usize;
@@ -281,4 +304,11 @@ impl<'a> Joint<'a> {
             self.moved(&moved, &old);
         }
     }
+}
+
+/// Makes a row of q sum to its total to the last digit.
+fn tidy(q: &mut [f64], total: f64) {
+    let largest = (0..q.len()).fold(0, |best, class| if q[class] > q[best] { class } else { best });
+    q[largest] = 0.0;
+    q[largest] = (total - q.iter().sum::<f64>()).max(0.0);
 }

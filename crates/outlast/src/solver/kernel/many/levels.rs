@@ -14,6 +14,7 @@ use super::matrix::{Double, Single};
 use super::sheet::Sheet;
 use crate::control::Control;
 use crate::error::Result;
+use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Rows, and rows times classes, up to which the matrix is taken in double precision.
@@ -23,10 +24,19 @@ const FEW_VALUES: usize = 4500;
 /// The stage of the untruncated problem.
 const START: &str = "hinge";
 
-/// A working set is solved to this share of the violation. Once the bound moves, rows with several terms turn at their
-/// knots, and what a round leaves undone there costs the next one more than it saves.
+/// A working set is solved to this share of the violation.
 const SHARE: f64 = 0.1;
-const KNOTTY: f64 = 0.03;
+
+/// Below this gap a round leaves the share of the gap that it leaves of the violation, and about as many rows move as in the
+/// round before.
+const LATE: f64 = 0.03;
+
+/// Where such a round can reach the tolerance by up to this much more, it aims there: another round would cost more. Not so
+/// where rows turn at knots.
+const REACH: f64 = 0.25;
+
+/// The share of moving rows beyond which the matrix is computed in one go: a value then costs less than half.
+const MOST: f64 = 0.8;
 
 /// Rounds in double precision that may pass before the gap has halved.
 const PATIENCE: usize = 8;
@@ -39,6 +49,8 @@ pub(super) struct Solver<'o> {
     pub(super) stage: &'static str,
     /// Whether a working set has been solved: then few rows of the next will move.
     warm: bool,
+    /// The share of the rows of a working set that moved, in the last round that tells of the next.
+    moving: f64,
     kernel: Aligned,
     buffers: Mutex<Vec<Aligned>>,
 }
@@ -50,6 +62,7 @@ impl<'o> Solver<'o> {
             options,
             stage: START,
             warm: false,
+            moving: 0.0,
             kernel: Aligned::default(),
             buffers: Mutex::new(Vec::new()),
         }
@@ -69,9 +82,13 @@ impl<'o> Solver<'o> {
         let (mut free, mut violators) = (Vec::new(), Vec::new());
         let cold = outer == 0 && measure.violation >= 1.0;
         let mut state = self.options.seed ^ 0x9e37_79b9_7f4a_7c15;
-        for row in (0..rows).filter(|&row| sheet.total[row] > 0.0) {
-            let violation = sheet.violation(row, &measure.intercepts);
-            if sheet.interior(row) > 1 {
+        let look = |row: usize| match sheet.total[row] > 0.0 {
+            true => (sheet.violation(row, &measure.intercepts), sheet.interior(row) > 1),
+            false => (f64::NEG_INFINITY, false),
+        };
+        let looks: Vec<(f64, bool)> = (0..rows).into_par_iter().with_min_len(512).map(look).collect();
+        for (row, (violation, inside)) in looks.into_iter().enumerate() {
+            if inside {
                 free.push((violation, row as u32));
             } else if violation > -measure.violation {
                 // at a cold start every row violates alike
@@ -115,9 +132,10 @@ impl<'o> Solver<'o> {
         let rows = self.choose(joint, measure, outer);
         let cold = !std::mem::replace(&mut self.warm, true);
         // gap and violation fall together: aim below the violation at which the gap will do
-        let enough = 0.3 * measure.violation * (tolerance / measure.relative_gap()).min(1.0);
-        let share = if joint.sheet.straight || self.stage == START { SHARE } else { KNOTTY };
-        let eps = (share * measure.violation).max(enough);
+        let late = measure.relative_gap() < LATE;
+        let enough = 0.3 * (tolerance / measure.relative_gap()).min(1.0);
+        let reach = if late && joint.sheet.straight { REACH } else { 1.0 };
+        let eps = measure.violation * if enough > reach * SHARE { enough } else { SHARE };
         let packed = joint.gram.pack(&rows, 0);
         if cold {
             // at once for larger sets to come, which would need new pages else
@@ -126,8 +144,9 @@ impl<'o> Solver<'o> {
         }
         let mut part = part(joint, &rows, packed.padded());
         let old: Vec<f64> = part.q.clone();
-        let matrix = Single::new(&joint.gram, &packed, cold, &mut self.kernel, &self.buffers);
-        Arena { sheet: &mut part, matrix, balanced: joint.balanced }.solve(eps, control)?;
+        let at_once = cold || (outer > 0 || late) && self.moving > MOST;
+        let matrix = Single::new(&joint.gram, &packed, at_once, &mut self.kernel, &self.buffers);
+        Arena::new(&mut part, matrix, joint.balanced).solve(eps, control)?;
         let k = joint.sheet.classes;
         let (mut changed, mut before) = (Vec::new(), Vec::new());
         for (at, &row) in rows.iter().enumerate() {
@@ -138,6 +157,9 @@ impl<'o> Solver<'o> {
                 joint.sheet.q[row * k..(row + 1) * k].copy_from_slice(new);
                 changed.push(row as u32);
             }
+        }
+        if cold || outer > 0 || late {
+            self.moving = changed.len() as f64 / rows.len().max(1) as f64;
         }
         joint.moved(&changed, &before);
         Ok(())
@@ -157,12 +179,14 @@ fn part(joint: &Joint, rows: &[u32], padded: usize) -> Sheet {
         }
     }
     Sheet {
+        isa: sheet.isa,
         classes: k,
         total: rows.iter().map(|&row| sheet.total[row as usize]).collect(),
         knots: take(&sheet.knots),
         q: take(&sheet.q),
         h,
         straight: sheet.straight,
+        own: rows.iter().map(|&row| sheet.own[row as usize]).collect(),
     }
 }
 
@@ -222,7 +246,7 @@ impl Outer for Level<'_, '_, '_, '_> {
         let mut eps = joint.measure().violation;
         while since < PATIENCE && !control.out_of_time() {
             eps *= 0.1;
-            let mut arena = Arena { sheet: &mut joint.sheet, matrix, balanced: joint.balanced };
+            let mut arena = Arena::new(&mut joint.sheet, matrix, joint.balanced);
             let moved = arena.solve(eps, control)?;
             matrix = arena.matrix;
             let measure = joint.measure();

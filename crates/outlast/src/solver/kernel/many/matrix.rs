@@ -8,6 +8,7 @@ use super::super::double;
 use super::super::gram::{Gram, Packed};
 use super::super::ranges::Ranges;
 use super::pair::Matrix;
+use super::sheet::Sheet;
 use crate::linalg::Isa;
 use rayon::prelude::*;
 use std::sync::{Mutex, Once};
@@ -183,6 +184,20 @@ impl Matrix for Single<'_, '_> {
         sums
     }
 
+    fn add_difference(&self, plus: usize, minus: usize, factor: f64, sheet: &mut Sheet, class: usize) {
+        let (plus, minus) = (self.row(plus), self.row(minus));
+        // SAFETY: `isa` was detected.
+        unsafe {
+            match self.gram.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => add_difference_avx512(plus, minus, factor, sheet, class),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => add_difference_avx2(plus, minus, factor, sheet, class),
+                _ => add_difference(plus, minus, factor, sheet, class),
+            }
+        }
+    }
+
     fn minimize(
         &self,
         rows: &[u32],
@@ -240,6 +255,30 @@ unsafe fn gather<L: Lanes>(from: &[f32], columns: &[u32], out: &mut [f32]) {
     for (out, columns) in out.chunks_exact_mut(LANES).zip(columns.chunks_exact(LANES)) {
         // SAFETY: both chunks have a vector's length.
         unsafe { L::store(out.as_mut_ptr(), L::gather(from.as_ptr(), columns.as_ptr())) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+unsafe fn add_difference_avx512(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
+    add_difference(plus, minus, factor, sheet, class);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn add_difference_avx2(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
+    add_difference(plus, minus, factor, sheet, class);
+}
+
+#[inline(always)]
+fn add_difference(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
+    let size = sheet.classes * PANEL;
+    for panel in 0..sheet.h.len() / size {
+        let h = &mut sheet.h[panel * size + class * PANEL..][..PANEL];
+        let (plus, minus) = (&plus[panel * PANEL..][..PANEL], &minus[panel * PANEL..][..PANEL]);
+        for lane in 0..PANEL {
+            h[lane] += factor * f64::from(plus[lane] - minus[lane]);
+        }
     }
 }
 
@@ -304,6 +343,14 @@ impl Matrix for Double {
             sums.iter_mut().zip(from).for_each(|(sum, value)| *sum += factor * value);
         }
         sums
+    }
+
+    fn add_difference(&self, plus: usize, minus: usize, factor: f64, sheet: &mut Sheet, class: usize) {
+        let row = |row: usize| self.kernel[row * self.size..][..self.size].chunks(PANEL);
+        for ((h, plus), minus) in sheet.column(class).zip(row(plus)).zip(row(minus)) {
+            let differences = plus.iter().zip(minus).map(|(plus, minus)| plus - minus);
+            h.iter_mut().zip(differences).for_each(|(h, difference)| *h += factor * difference);
+        }
     }
 
     fn minimize(

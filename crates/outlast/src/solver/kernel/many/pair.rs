@@ -6,6 +6,7 @@
 //! touch different columns and rows' entries: they are independent and run in parallel.
 
 use super::super::ranges::Ranges;
+use super::gains::Support;
 use super::sheet::{Sheet, TINY, snap};
 
 /// A dense matrix on the rows of a sheet.
@@ -24,6 +25,9 @@ pub(super) trait Matrix: Sync {
 
     /// sum_r moves_r K[., rows_r]
     fn combine(&self, rows: &[u32], moves: &[f64]) -> Vec<f64>;
+
+    /// h_class += factor (K[plus, .] - K[minus, .])
+    fn add_difference(&self, plus: usize, minus: usize, factor: f64, sheet: &mut Sheet, class: usize);
 
     /// Minimises the problem on some rows, and one more without matrix entries, the anchor, where `ranges` has it.
     fn minimize(
@@ -59,16 +63,13 @@ impl Moves {
         self.rows.is_empty()
     }
 
-    /// The two classes.
-    pub(super) fn classes(&self) -> [usize; 2] {
-        [self.from, self.to]
-    }
-
-    pub(super) fn apply(self, sheet: &mut Sheet) {
+    pub(super) fn apply(self, sheet: &mut Sheet, support: &mut Support) {
         let k = sheet.classes;
         for (&row, values) in self.rows.iter().zip(&self.values) {
-            sheet.q[row as usize * k + self.from] = values[0];
-            sheet.q[row as usize * k + self.to] = values[1];
+            for (class, value) in [self.from, self.to].into_iter().zip(*values) {
+                sheet.q[row as usize * k + class] = value;
+                support.set(row as usize, class, value > 0.0);
+            }
         }
         if !self.is_empty() {
             sheet.add_column(self.from, self.to, &self.column);
@@ -126,8 +127,11 @@ fn relevant(sheet: &Sheet, members: &[Vec<u32>], a: usize, b: usize, balanced: b
     let k = sheet.classes;
     // gains of the moves from one class to the other; members may have lost their mass since they were listed
     let moves = |from: usize, to: usize| -> Vec<(f64, u32)> {
-        let rows = members[from].iter().filter(|&&row| sheet.q[row as usize * k + from] > 0.0);
-        rows.map(|&row| (sheet.raise(row as usize, to) - sheet.lower(row as usize, from), row)).collect()
+        let mut list = Vec::with_capacity(members[from].len());
+        for &row in members[from].iter().filter(|&&row| sheet.q[row as usize * k + from] > 0.0) {
+            list.push((sheet.gain(row as usize, from, to), row));
+        }
+        list
     };
     let (mut forth, mut back) = (moves(a, b), moves(b, a));
     let largest = |list: &[(f64, u32)]| list.iter().fold(f64::NEG_INFINITY, |largest, entry| largest.max(entry.0));
@@ -175,9 +179,7 @@ impl Problem {
             let sum = q[a] + q[b];
             problem.upper.push(sum);
             if sheet.straight {
-                let slope = |class: usize| f64::from(u8::from(knots[class] <= 0.0));
-                let f = sheet.score(row, a) - slope(a) - sheet.score(row, b) + slope(b);
-                problem.gradient.push(0.5 * f);
+                problem.gradient.push(-0.5 * sheet.gain(row, a, b));
                 problem.x.push(q[b]);
                 continue;
             }

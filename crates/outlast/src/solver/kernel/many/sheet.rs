@@ -10,17 +10,14 @@
 
 use super::super::super::tiles::PANEL;
 use super::super::gram::place;
-use rayon::prelude::*;
-use std::ops::Range;
+use crate::linalg::Isa;
 
 /// q this close to a bound or knot, as a share of the row's total, is at it.
 pub(super) const TINY: f64 = 1e-12;
 
-/// Rows times classes from which gains are worth a second thread.
-const WORTH: usize = 1 << 15;
-
 /// Some rows of the problem.
 pub(super) struct Sheet {
+    pub(super) isa: Isa,
     pub(super) classes: usize,
     /// Sum of q over a row.
     pub(super) total: Vec<f64>,
@@ -32,26 +29,8 @@ pub(super) struct Sheet {
     pub(super) h: Vec<f64>,
     /// Whether the knots of every row are 0 for one class and the total for the others: then slopes never change.
     pub(super) straight: bool,
-}
-
-/// For each ordered pair of classes (a, b), the largest gain of a move from a to b, and the row that has it.
-#[derive(Debug, Clone)]
-pub(super) struct Gains {
-    pub(super) classes: usize,
-    /// -infinity where no row has mass in a.
-    pub(super) value: Vec<f64>,
-    pub(super) row: Vec<u32>,
-}
-
-impl Gains {
-    pub(super) fn get(&self, from: usize, to: usize) -> f64 {
-        self.value[from * self.classes + to]
-    }
-
-    /// The largest gain of a single move.
-    pub(super) fn largest(&self) -> f64 {
-        self.value.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
+    /// Then that class of each row.
+    pub(super) own: Vec<u32>,
 }
 
 impl Sheet {
@@ -82,6 +61,16 @@ impl Sheet {
         let at = row * self.classes + class;
         let above = self.q[at] > self.knots[at] + TINY * self.total[row];
         self.score(row, class) - f64::from(u8::from(above))
+    }
+
+    /// raise_to - lower_from, for a row with mass in `from`.
+    #[inline(always)]
+    pub(super) fn gain(&self, row: usize, from: usize, to: usize) -> f64 {
+        if !self.straight {
+            return self.raise(row, to) - self.lower(row, from);
+        }
+        let slope = |class: usize| f64::from(u8::from(self.own[row] as usize == class));
+        self.score(row, to) - slope(to) - (self.score(row, from) - slope(from))
     }
 
     /// Classes in which a row's q can move both ways at one rate.
@@ -117,91 +106,6 @@ impl Sheet {
         (to[1].0 - from[0].0).max(to[0].0 - from[1].0)
     }
 
-    pub(super) fn gains(&self) -> Gains {
-        let k = self.classes;
-        let mut gains = Gains { classes: k, value: vec![f64::NEG_INFINITY; k * k], row: vec![0; k * k] };
-        self.update_gains(&mut gains, &vec![true; k]);
-        gains
-    }
-
-    /// Brings gains up to date after only some classes' q and h changed.
-    pub(super) fn update_gains(&self, gains: &mut Gains, changed: &[bool]) {
-        let k = self.classes;
-        for from in 0..k {
-            for to in (0..k).filter(|&to| changed[from] || changed[to]) {
-                gains.value[from * k + to] = f64::NEG_INFINITY;
-            }
-        }
-        let classes: Vec<usize> = (0..k).filter(|&class| changed[class]).collect();
-        if self.rows() * classes.len() < WORTH {
-            return self.add_gains(gains, changed, &classes, 0..self.rows());
-        }
-        let piece = self.rows().div_ceil(rayon::current_num_threads()).max(1);
-        let starts: Vec<usize> = (0..self.rows()).step_by(piece).collect();
-        let parts: Vec<Gains> = starts
-            .into_par_iter()
-            .map(|start| {
-                let mut part = gains.clone();
-                self.add_gains(&mut part, changed, &classes, start..(start + piece).min(self.rows()));
-                part
-            })
-            .collect();
-        for part in parts {
-            for at in 0..k * k {
-                if part.value[at] > gains.value[at] {
-                    (gains.value[at], gains.row[at]) = (part.value[at], part.row[at]);
-                }
-            }
-        }
-    }
-
-    /// Takes the moves from or to changed classes in some rows into account.
-    fn add_gains(&self, gains: &mut Gains, changed: &[bool], classes: &[usize], rows: Range<usize>) {
-        let k = self.classes;
-        let mut raise = vec![0.0; k];
-        let mut sources = Vec::with_capacity(k);
-        for row in rows {
-            let total = self.total[row];
-            if total == 0.0 {
-                continue;
-            }
-            let (q, knots) = (self.of(&self.q, row), self.of(&self.knots, row));
-            let h = &self.h[place(k, row, 0)..];
-            let tiny = TINY * total;
-            let raise_of = |class: usize| h[class * PANEL] - f64::from(u8::from(q[class] >= knots[class] - tiny));
-            sources.clear();
-            sources.extend((0..k).filter(|&class| q[class] > 0.0));
-            if sources.iter().any(|&class| changed[class]) {
-                (0..k).for_each(|class| raise[class] = raise_of(class));
-            } else {
-                classes.iter().for_each(|&class| raise[class] = raise_of(class));
-            }
-            for &from in &sources {
-                let lower = h[from * PANEL] - f64::from(u8::from(q[from] > knots[from] + tiny));
-                let (values, rows) = (&mut gains.value[from * k..][..k], &mut gains.row[from * k..][..k]);
-                let mut take = |to: usize| {
-                    if raise[to] - lower > values[to] && to != from {
-                        values[to] = raise[to] - lower;
-                        rows[to] = row as u32;
-                    }
-                };
-                match changed[from] {
-                    true => (0..k).for_each(&mut take),
-                    false => classes.iter().copied().for_each(&mut take),
-                }
-            }
-        }
-    }
-
-    /// For each class, the rows with mass in it.
-    pub(super) fn members(&self) -> Vec<Vec<u32>> {
-        let mut members = vec![Vec::new(); self.classes];
-        for (row, q) in self.q.chunks_exact(self.classes).enumerate() {
-            q.iter().zip(&mut members).filter(|(q, _)| **q > 0.0).for_each(|(_, list)| list.push(row as u32));
-        }
-        members
-    }
-
     /// How far a move from one class to another can go in a row before its rate changes.
     pub(super) fn room(&self, row: usize, from: usize, to: usize) -> f64 {
         let at = |class: usize| row * self.classes + class;
@@ -223,20 +127,28 @@ impl Sheet {
 
     /// h_from += column, h_to -= column
     pub(super) fn add_column(&mut self, from: usize, to: usize, column: &[f64]) {
-        let k = self.classes;
-        for (panel, column) in self.h.chunks_exact_mut(k * PANEL).zip(column.chunks(PANEL)) {
-            for (lane, value) in column.iter().enumerate() {
-                panel[from * PANEL + lane] += value;
-                panel[to * PANEL + lane] -= value;
+        // SAFETY: the instruction set was detected.
+        unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512 => add_column_avx512(&mut self.h, self.classes, from, to, column),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => add_column_avx2(&mut self.h, self.classes, from, to, column),
+                _ => add_column(&mut self.h, self.classes, from, to, column),
             }
         }
     }
 
+    /// h of a class, panel by panel.
+    #[inline(always)]
+    pub(super) fn column(&mut self, class: usize) -> impl Iterator<Item = &mut [f64]> {
+        self.h.chunks_exact_mut(self.classes * PANEL).map(move |panel| &mut panel[class * PANEL..][..PANEL])
+    }
+
     /// h_class += column
     pub(super) fn add_to_class(&mut self, class: usize, column: &[f64]) {
-        let size = self.classes * PANEL;
-        for (panel, column) in self.h.chunks_exact_mut(size).zip(column.chunks(PANEL)) {
-            panel[class * PANEL..].iter_mut().zip(column).for_each(|(h, value)| *h += value);
+        for (h, column) in self.column(class).zip(column.chunks(PANEL)) {
+            h.iter_mut().zip(column).for_each(|(h, value)| *h += value);
         }
     }
 
@@ -284,5 +196,30 @@ pub(super) fn snap(q: f64, knot: f64, tiny: f64) -> f64 {
         knot
     } else {
         q
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+unsafe fn add_column_avx512(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
+    add_column(h, classes, from, to, column);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn add_column_avx2(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
+    add_column(h, classes, from, to, column);
+}
+
+#[inline(always)]
+fn add_column(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
+    for (number, column) in column.chunks(PANEL).enumerate() {
+        let panel = &mut h[number * classes * PANEL..][..classes * PANEL];
+        for (class, sign) in [(from, 1.0), (to, -1.0)] {
+            let h = &mut panel[class * PANEL..][..column.len()];
+            for lane in 0..column.len() {
+                h[lane] += sign * column[lane];
+            }
+        }
     }
 }
