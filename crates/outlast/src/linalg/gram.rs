@@ -10,7 +10,7 @@ const TILE: usize = 64;
 /// As many pieces on any number of threads, so that sums are the same.
 const PIECE: usize = GRAM_DEPTH;
 /// Multiplications from which the pieces go to all threads.
-const PARALLEL: usize = 1 << 20;
+const PARALLEL: usize = 1 << 23;
 
 /// sum_i h_i f_i f_i' of rows f_i of m values with h_i >= 0: the lower triangle, row-major.
 pub fn weighted_gram(rows: &[(&[f64], f64)], m: usize) -> Vec<f64> {

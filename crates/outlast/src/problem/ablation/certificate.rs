@@ -77,7 +77,7 @@ pub fn lower_bound(
     }
     let bent: Vec<(&[f64], f64)> = total.bent.iter().map(|&(row, bend)| (features.row(row), bend)).collect();
     let gram = weighted_gram(&bent, m);
-    let depth = (GRAM_DEPTH.max(PIECE) + pieces + 20) as f64;
+    let depth = (rows.min(GRAM_DEPTH.max(PIECE)) + pieces + 20) as f64;
     finish(&total, &gram, m, ridge, depth)
 }
 

@@ -18,7 +18,7 @@ const STEEPEST: f64 = 1e9;
 /// The longest |f_i|^2 for f32.
 const LONGEST: f64 = 1e18;
 /// Multiplications per piece: as many pieces on any number of threads, so that sums are the same.
-const PIECE: usize = 1 << 19;
+const PIECE: usize = 1 << 20;
 /// Values of a block that is read twice.
 const BLOCK: usize = 1 << 12;
 
