@@ -5,18 +5,24 @@
 //! | [`Isa::dots`] | x_i . w for each row of a block |
 //! | [`Isa::accumulate`] | out += sum_i a_i x_i |
 //! | [`Isa::gram`] | G += T'T for a tile of rows, lower triangle |
+//! | [`Isa::products`], [`Isa::combine`] | the first two for several w or a at once, in f32 |
+//! | [`weighted_gram`] | sum_i h_i x_i x_i' of many rows, on all threads |
 //! | [`cholesky`] | Cholesky factor in place, unshifted |
 //! | [`Factor`] | Cholesky factor of a symmetric positive matrix, equilibrated and refined |
 //!
 //! The first three are compiled for AVX-512, AVX2 with FMA, and any machine; [`Isa::detect`] chooses once at run time.
 
 mod factor;
+mod gram;
 mod portable;
+mod single;
 mod small;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
 pub use factor::Factor;
+pub use gram::{GRAM_DEPTH, weighted_gram};
+pub use single::WIDE;
 pub use small::{cholesky, cholesky_solve};
 
 /// Lanes of the widest vector used, in doubles. Strides of padded rows are multiples of this.
@@ -120,6 +126,44 @@ impl Isa {
     }
 }
 
+impl Isa {
+    /// out[i columns + k] = x_i . w_k: rows x_i of `stride` values (a multiple of [`WIDE`]), `columns` vectors w_k likewise.
+    ///
+    /// # Panics
+    /// When the lengths do not fit.
+    pub fn products(self, rows: &[f32], stride: usize, w: &[f32], columns: usize, out: &mut [f32]) {
+        assert!(stride > 0 && stride.is_multiple_of(WIDE) && rows.len().is_multiple_of(stride) && columns > 0);
+        assert!(w.len() == columns * stride && out.len() == rows.len() / stride * columns);
+        match self {
+            Isa::Portable => single::products::<false>(rows, stride, w, columns, out),
+            // SAFETY: the variant exists only where `available` found the instructions; lengths were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { single::wide::products_avx2(rows, stride, w, columns, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { single::wide::products_avx512(rows, stride, w, columns, out) },
+        }
+    }
+
+    /// out_k += sum_i factors[i columns + k] x_i, lengths as in [`products`](Self::products).
+    ///
+    /// # Panics
+    /// When the lengths do not fit.
+    pub fn combine(self, rows: &[f32], stride: usize, factors: &[f32], columns: usize, out: &mut [f32]) {
+        assert!(stride > 0 && stride.is_multiple_of(WIDE) && rows.len().is_multiple_of(stride) && columns > 0);
+        assert!(out.len() == columns * stride && factors.len() == rows.len() / stride * columns);
+        match self {
+            Isa::Portable => single::combine::<false>(rows, stride, factors, columns, out),
+            // SAFETY: the variant exists only where `available` found the instructions; lengths were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { single::wide::combine_avx2(rows, stride, factors, columns, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { single::wide::combine_avx512(rows, stride, factors, columns, out) },
+        }
+    }
+}
+
 /// a . b
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     lane_sum(a, b, |a, b| a * b)
@@ -185,6 +229,30 @@ mod tests {
                         .map(|j| start[j] + (0..rows).map(|i| a[i] * x[i * columns + j]).sum::<f64>())
                         .collect();
                     close(&out, &expected, &what);
+                }
+            }
+            for stride in [16, 48] {
+                for (rows, columns) in [(0, 1), (1, 2), (5, 3), (9, 4), (13, 7)] {
+                    let single = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<f32>>();
+                    let double = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+                    let (x, w) = (single(numbers(rows * stride, 1)), single(numbers(columns * stride, 2)));
+                    let (a, start) = (single(numbers(rows * columns, 3)), single(numbers(columns * stride, 4)));
+                    let (x2, w2, a2) = (double(&x), double(&w), double(&a));
+                    let mut found = vec![0.0; rows * columns];
+                    isa.products(&x, stride, &w, columns, &mut found);
+                    for (at, found) in found.iter().enumerate() {
+                        let (i, k) = (at / columns, at % columns);
+                        let expected = dot(&x2[i * stride..(i + 1) * stride], &w2[k * stride..(k + 1) * stride]);
+                        assert!((f64::from(*found) - expected).abs() < 1e-5, "{isa:?} {rows} {columns}");
+                    }
+                    let mut found = start.clone();
+                    isa.combine(&x, stride, &a, columns, &mut found);
+                    for (at, found) in found.iter().enumerate() {
+                        let (k, j) = (at / stride, at % stride);
+                        let sum: f64 = (0..rows).map(|i| a2[i * columns + k] * x2[i * stride + j]).sum();
+                        let expected = f64::from(start[at]) + sum;
+                        assert!((f64::from(*found) - expected).abs() < 1e-5, "{isa:?} {rows} {columns}");
+                    }
                 }
             }
             for stride in [8, 16, 24, 40, 56] {

@@ -11,7 +11,7 @@
 //! (k + 20) u times the sum of their magnitudes. Cost O(n m^2 + m^3).
 
 use super::Minorant;
-use crate::linalg::{Isa, cholesky, cholesky_solve, dot, padded};
+use crate::linalg::{GRAM_DEPTH, cholesky, cholesky_solve, dot, weighted_gram};
 use rayon::prelude::*;
 
 /// Row-major features f_i of n rows.
@@ -31,14 +31,14 @@ impl<'a> Features<'a> {
     }
 }
 
+/// Rows per piece of the sums over rows.
+const PIECE: usize = 512;
 /// Multiplications from which the sums go to all threads.
-const PARALLEL: usize = 1 << 20;
-/// Rows per call of the Gram kernel.
-const TILE: usize = 32;
+const PARALLEL: usize = 1 << 18;
 
-/// Sums over rows: H's subtracted part (lower triangle, row-major), g, and scalars.
+/// Sums over rows: g and scalars, and what the rows add to H.
+#[derive(Default)]
 struct Sums {
-    gram: Vec<f64>,
     linear: Vec<f64>,
     constant: f64,
     size: f64,
@@ -46,7 +46,9 @@ struct Sums {
     reach: f64,
     /// sum bend_i |f_i|^2
     trace: f64,
-    usable: bool,
+    unusable: bool,
+    /// Rows with bend > 0, and that.
+    bent: Vec<(usize, f64)>,
 }
 
 /// A number no greater than min_w r/2 |w|^2 + sum_i minorant_i(f_i'w), for the kernel that the features describe up to
@@ -60,22 +62,23 @@ pub fn lower_bound(
     minorant: impl Fn(usize) -> Minorant + Sync,
 ) -> f64 {
     let m = features.columns;
-    let piece = (rows as f64).sqrt().ceil().max(64.0) as usize;
-    let pieces = rows.div_ceil(piece);
     let part =
-        |number: usize| sums(features, ridge, error, number * piece..((number + 1) * piece).min(rows), &minorant);
-    let total = if rows * m * m >= PARALLEL {
+        |number: usize| sums(features, ridge, error, number * PIECE..((number + 1) * PIECE).min(rows), &minorant);
+    let pieces = rows.div_ceil(PIECE);
+    let total = if rows * m >= PARALLEL {
         let parts: Vec<Sums> = (0..pieces).into_par_iter().map(part).collect();
         parts.into_iter().reduce(add)
     } else {
         (0..pieces).map(part).reduce(add)
     };
     let Some(total) = total else { return 0.0 };
-    if !total.usable {
+    if total.unusable {
         return f64::NEG_INFINITY;
     }
-    let depth = (piece + pieces + 20) as f64;
-    finish(&total, m, ridge, depth)
+    let bent: Vec<(&[f64], f64)> = total.bent.iter().map(|&(row, bend)| (features.row(row), bend)).collect();
+    let gram = weighted_gram(&bent, m);
+    let depth = (rows.min(GRAM_DEPTH.max(PIECE)) + pieces + 20) as f64;
+    finish(&total, &gram, m, ridge, depth)
 }
 
 fn sums(
@@ -85,25 +88,10 @@ fn sums(
     rows: std::ops::Range<usize>,
     minorant: &(impl Fn(usize) -> Minorant + Sync),
 ) -> Sums {
-    let m = features.columns;
-    let stride = padded(m);
-    let narrow = m < crate::linalg::LANES;
-    let order = if narrow { m } else { stride };
-    let mut sums = Sums {
-        gram: vec![0.0; order * order],
-        linear: vec![0.0; m],
-        constant: 0.0,
-        size: 0.0,
-        reach: 0.0,
-        trace: 0.0,
-        usable: true,
-    };
-    let isa = Isa::detect();
-    let mut tile = if narrow { Vec::new() } else { vec![0.0; TILE * stride] };
-    let mut filled = 0;
+    let mut sums = Sums { linear: vec![0.0; features.columns], ..Sums::default() };
     for row in rows {
         let Some(bound) = minorant(row).widened(error, ridge) else {
-            sums.usable = false;
+            sums.unusable = true;
             return sums;
         };
         sums.constant += bound.constant;
@@ -116,50 +104,33 @@ fn sums(
         sums.reach += bound.slope.abs() * square.sqrt();
         sums.trace += bound.bend * square;
         sums.linear.iter_mut().zip(f).for_each(|(sum, f)| *sum += bound.slope * f);
-        if narrow {
-            for j in 0..m {
-                let scaled = bound.bend * f[j];
-                for k in 0..=j {
-                    sums.gram[j * m + k] += scaled * f[k];
-                }
-            }
-        } else if bound.bend > 0.0 {
-            let root = bound.bend.sqrt();
-            tile[filled * stride..][..m].iter_mut().zip(f).for_each(|(out, f)| *out = root * f);
-            filled += 1;
-            if filled == TILE {
-                isa.gram(&tile, stride, &mut sums.gram);
-                filled = 0;
-            }
+        if bound.bend > 0.0 {
+            sums.bent.push((row, bound.bend));
         }
-    }
-    if filled > 0 {
-        isa.gram(&tile[..filled * stride], stride, &mut sums.gram);
     }
     sums
 }
 
 fn add(mut total: Sums, part: Sums) -> Sums {
-    total.gram.iter_mut().zip(&part.gram).for_each(|(a, b)| *a += b);
     total.linear.iter_mut().zip(&part.linear).for_each(|(a, b)| *a += b);
     total.constant += part.constant;
     total.size += part.size;
     total.reach += part.reach;
     total.trace += part.trace;
-    total.usable &= part.usable;
+    total.unusable |= part.unusable;
+    total.bent.extend(part.bent);
     total
 }
 
-fn finish(total: &Sums, m: usize, ridge: f64, depth: f64) -> f64 {
+fn finish(total: &Sums, gram: &[f64], m: usize, ridge: f64, depth: f64) -> f64 {
     const UNIT: f64 = f64::EPSILON;
-    let stride = if m < crate::linalg::LANES { m } else { padded(m) };
     let order = m as f64;
     let slack = UNIT * (depth * total.trace + (order + 4.0) * order * ridge);
     // S, both triangles
     let mut matrix = vec![0.0; m * m];
     for j in 0..m {
         for k in 0..=j {
-            let value = if j == k { ridge - slack } else { 0.0 } - total.gram[j * stride + k];
+            let value = if j == k { ridge - slack } else { 0.0 } - gram[j * m + k];
             matrix[j * m + k] = value;
             matrix[k * m + j] = value;
         }

@@ -77,7 +77,7 @@ pub fn bound(problem: &TwoClass, candidate: &Candidate, options: &Options, contr
         };
         let curve = Curve::new(&rows, 1.0, &raised);
         let top = curve.tops(1).0.first().copied().unwrap_or(0.0);
-        lower = lower.max(certified(&rows, space.error, 1.0, &raised, &curve, top).0);
+        lower = lower.max(certified(&rows, space.error, 1.0, &raised, &curve, top, f64::INFINITY).0);
         if top <= 1.0 || control.out_of_time() {
             break;
         }

@@ -1,9 +1,9 @@
 //! The relaxation over given rows: a few columns of W, the smoothing taken away in steps, a certificate at the end of each.
 //!
 //! ```text
-//! for e = .3, .1, .03, ...:
+//! for e = .5, .25, .1, .03, then as the gap asks:
 //!   Newton's method at smoothing e; with a budget, a few steps of the proximal method of multipliers
-//!   e <= .02: compress V to its rank; while an eigenvalue of G exceeds r: append the eigenvector to V, Newton again
+//!   e <= .04: compress V to its rank; while an eigenvalue of G exceeds r: append the eigenvector to V, Newton again
 //!   upper = value at e = 0, lower = certificate; stop when upper - lower <= tolerance |upper|
 //! ```
 //!
@@ -19,16 +19,21 @@ use crate::linalg::dot;
 use crate::problem::ablation::relaxed_loss;
 use crate::solver::Status;
 
-const SMOOTHINGS: [f64; 11] = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6];
+/// The smoothing at first; then it follows from the gap: by FALL[0] to FALL[1] at a time, down to FINEST.
+const SMOOTHINGS: [f64; 4] = [0.5, 0.25, 0.1, 0.03];
+const FALL: [f64; 2] = [0.3, 0.7];
+const FINEST: f64 = 3e-6;
 /// From this smoothing on the rank is exact; before, an eigenvalue may exceed the ridge by LOOSE.
-const ADAPT: f64 = 0.02;
-const LOOSE: f64 = 0.05;
+const ADAPT: f64 = 0.04;
+const LOOSE: f64 = 0.005;
+/// From this smoothing on the rank is looked at.
+const CHECKED: f64 = 0.1;
 /// Columns of W at the start.
 const FIRST_COLUMNS: usize = 4;
 /// Decrease not worth a Newton step: times e^2 at first, then times the tolerance, from the first to the second as the gap
 /// asks for it. The bound is of first order in what is left of the gradient where the value is of second.
-const LOOSE_DECREASE: f64 = 1e-3;
-const FINE_DECREASE: [f64; 2] = [1e-5, 1e-7];
+const LOOSE_DECREASE: f64 = 1e-4;
+const FINE_DECREASE: [f64; 2] = [1e-3, 1e-7];
 const ESCAPES: usize = 15;
 /// Most directions appended at once.
 const MOST_DIRECTIONS: usize = 6;
@@ -70,7 +75,7 @@ impl Goal {
             tolerance,
             cutoff: f64::INFINITY,
             hopeless: f64::NEG_INFINITY,
-            certify_from: 0.02,
+            certify_from: ADAPT,
             finest: 0.0,
             coarsest: 1.0,
             steps,
@@ -164,25 +169,23 @@ pub(super) fn solve(
     // no relaxation is below 0
     let mut lower = 0.0f64;
     let mut status = Status::Inaccurate;
-    for e in SMOOTHINGS {
-        if e > goal.coarsest {
-            continue;
-        }
-        if e < goal.finest {
-            break;
-        }
-        let (curve, multipliers, top) = work.stage(e)?;
+    let mut coarse = SMOOTHINGS.into_iter().filter(|e| *e <= goal.coarsest);
+    let mut e = coarse.next().unwrap_or(goal.coarsest);
+    while e >= goal.finest.max(FINEST) {
+        let mut fall = FALL[0];
+        let found = work.stage(e)?;
         control.check()?;
         let ending = match () {
             _ if control.out_of_time() => Some(Status::TimeLimit),
             _ if work.steps >= goal.steps => Some(Status::IterationLimit),
             _ => None,
         };
-        if e <= goal.certify_from || ending.is_some() {
-            let (bound, _) = certified(rows, error, work.level, &multipliers, &curve, top);
-            let price = work.target.map_or(0.0, |target| work.level * target * (1.0 + 4.0 * f64::EPSILON));
-            lower = lower.max(bound - price);
+        if let Some((curve, multipliers, top)) = found {
             let value = work.value();
+            let price = work.target.map_or(0.0, |target| work.level * target * (1.0 + 4.0 * f64::EPSILON));
+            let enough = (value - 0.5 * goal.tolerance * value.abs()).min(goal.cutoff) + price;
+            let (bound, _) = certified(rows, error, work.level, &multipliers, &curve, top, enough);
+            lower = lower.max(bound - price);
             if best.as_ref().is_none_or(|best| value < best.value) {
                 best = Some(work.answer(value, e, multipliers));
             }
@@ -193,14 +196,18 @@ pub(super) fn solve(
                 status = Status::Converged;
                 break;
             }
+            // the gap falls like e^3 to e^4 where nothing else is left
+            let gap = (value - lower) / value.abs().max(f64::MIN_POSITIVE);
+            fall = (0.3 * goal.tolerance / gap).powf(0.25).clamp(FALL[0], FALL[1]);
         }
         if let Some(ending) = ending {
             status = ending;
             break;
         }
         if e <= ADAPT {
-            work.fine = (work.fine / 30.0).max(FINE_DECREASE[1]);
+            work.fine = (work.fine / 10.0).max(FINE_DECREASE[1]);
         }
+        e = coarse.next().unwrap_or(fall * e);
     }
     let steps = work.steps;
     let mut answer = best.unwrap_or_else(|| {
@@ -250,22 +257,25 @@ impl Work<'_, '_> {
     }
 
     /// Minimises at a smoothing, to second order where the rank is adapted, and gives what the certificate needs.
-    fn stage(&mut self, e: f64) -> Result<(Curve, Multipliers, f64)> {
+    fn stage(&mut self, e: f64) -> Result<Option<(Curve, Multipliers, f64)>> {
         self.compress();
         for _ in 0..ESCAPES {
             self.descend(e)?;
+            let tired = self.steps >= self.goal.steps || self.control.out_of_time();
+            if e > CHECKED && !tired {
+                return Ok(None);
+            }
             let multipliers = self.multipliers(e);
             let curve = Curve::new(self.rows, self.level, &multipliers);
             let (tops, directions) = curve.tops(MOST_DIRECTIONS);
             let top = tops.first().copied().unwrap_or(0.0);
-            let tired = self.steps >= self.goal.steps || self.control.out_of_time();
             let least = if e > ADAPT { 1.0 + LOOSE } else { 1.0 + 1e-7 };
             let above = tops.iter().filter(|&&value| value > least).count();
             if tired || above == 0 || !self.escape(e, &directions[..above * self.rows.features.columns]) {
-                return Ok((curve, multipliers, top));
+                return Ok((e <= self.goal.certify_from || tired).then_some((curve, multipliers, top)));
             }
         }
-        Ok(self.certificate(e))
+        Ok(Some(self.certificate(e)))
     }
 
     fn descend(&mut self, e: f64) -> Result<()> {

@@ -6,13 +6,16 @@
 //! [`lower_bound`] in safe arithmetic. W is optimal iff it is stationary and H >= 0: an eigenvector of G above r is a way further down.
 
 use super::smoothed::Rows;
-use crate::linalg::{cholesky, cholesky_solve, dot};
+use crate::linalg::{cholesky, cholesky_solve, dot, weighted_gram};
 use crate::problem::ablation::{Minorant, lower_bound};
 use faer::{Mat, Side};
 use rayon::prelude::*;
 
-/// How far below the ridge the largest eigenvalue of G is kept, relative: from, factor, steps.
-const MARGINS: (f64, f64, usize) = (3e-11, 10.0, 11);
+/// How far below the ridge the largest eigenvalue of G is kept, relative: first, and by this factor more or less.
+const FIRST_MARGIN: f64 = 1e-7;
+const FALL: f64 = 10.0;
+const LEAST_MARGIN: f64 = 1e-11;
+const MOST_MARGIN: f64 = 0.5;
 const ROWS_PER_PIECE: usize = 512;
 /// Order up to which all eigenvectors are computed.
 const SMALL: usize = 16;
@@ -35,10 +38,12 @@ pub(super) struct Curve {
     constant: [f64; 3],
 }
 
+#[derive(Default)]
 struct Part {
-    gram: Vec<f64>,
     linear: [Vec<f64>; 3],
     constant: [f64; 3],
+    /// Rows with a bend, and that.
+    bent: Vec<(usize, f64)>,
 }
 
 impl Curve {
@@ -49,25 +54,24 @@ impl Curve {
         };
         let pieces = n.div_ceil(ROWS_PER_PIECE);
         let add = |mut total: Part, part: Part| {
-            total.gram.iter_mut().zip(&part.gram).for_each(|(a, b)| *a += b);
             for k in 0..3 {
                 total.linear[k].iter_mut().zip(&part.linear[k]).for_each(|(a, b)| *a += b);
                 total.constant[k] += part.constant[k];
             }
+            total.bent.extend(part.bent);
             total
         };
-        let total = if pieces > 1 && rows.is_large(m) {
+        let total = if pieces > 1 && rows.is_large(1) {
             let parts: Vec<Part> = (0..pieces).into_par_iter().map(part).collect();
             parts.into_iter().reduce(add)
         } else {
             (0..pieces).map(part).reduce(add)
         };
         let total = total.unwrap_or_else(|| self::part(rows, level, multipliers, 0..0));
-        let stride = stride(m);
-        let mut gram = vec![0.0; m * m];
+        let bent: Vec<(&[f64], f64)> = total.bent.iter().map(|&(row, bend)| (rows.features.row(row), bend)).collect();
+        let mut gram = weighted_gram(&bent, m);
         for j in 0..m {
-            for k in 0..=j {
-                gram[j * m + k] = total.gram[j * stride + k];
+            for k in 0..j {
                 gram[k * m + j] = gram[j * m + k];
             }
         }
@@ -97,46 +101,33 @@ impl Curve {
         Some(self.constant[0] + g * (self.constant[1] + g * self.constant[2]) - 0.5 * dot(&slope, &x))
     }
 
-    /// The best g found, given the largest eigenvalue.
-    fn best_scale(&self, top: f64) -> f64 {
+    /// The best g found, given the largest eigenvalue, or the first that is good enough.
+    fn best_scale(&self, top: f64, enough: f64) -> f64 {
         let mut scratch = Vec::new();
         let mut best = (f64::NEG_INFINITY, 0.0);
-        let mut margin = MARGINS.0;
-        for _ in 0..MARGINS.2 {
-            let g = if top > 0.0 { ((1.0 - margin) / top).sqrt().min(1.0) } else { 1.0 };
-            if let Some(value) = self.value(g, &mut scratch) {
-                if value > best.0 {
+        for factor in [FALL, 1.0 / FALL] {
+            let mut margin = if factor > 1.0 { FIRST_MARGIN } else { FIRST_MARGIN * factor };
+            while (LEAST_MARGIN..MOST_MARGIN).contains(&margin) {
+                let g = if top > 0.0 { ((1.0 - margin) / top).sqrt().min(1.0) } else { 1.0 };
+                margin *= factor;
+                let found = self.value(g, &mut scratch);
+                if let Some(value) = found.filter(|value| *value > best.0) {
                     best = (value, g);
-                } else if value < best.0 - 1e-3 * best.0.abs() {
+                } else if best.0 > f64::NEG_INFINITY {
                     break;
                 }
-                if g == 1.0 {
-                    break;
+                if best.0 >= enough || g == 1.0 {
+                    return best.1;
                 }
             }
-            margin *= MARGINS.1;
         }
         best.1
     }
 }
 
-fn stride(m: usize) -> usize {
-    if m < crate::linalg::LANES { m } else { crate::linalg::padded(m) }
-}
-
 fn part(rows: &Rows, level: f64, multipliers: &Multipliers, range: std::ops::Range<usize>) -> Part {
-    const TILE: usize = 32;
     let m = rows.features.columns;
-    let stride = stride(m);
-    let narrow = stride == m && m < crate::linalg::LANES;
-    let isa = crate::linalg::Isa::detect();
-    let mut total = Part {
-        gram: vec![0.0; stride * stride],
-        linear: [vec![0.0; m], vec![0.0; m], vec![0.0; m]],
-        constant: [0.0; 3],
-    };
-    let mut tile = if narrow { Vec::new() } else { vec![0.0; TILE * stride] };
-    let mut filled = 0;
+    let mut total = Part { linear: [vec![0.0; m], vec![0.0; m], vec![0.0; m]], ..Part::default() };
     for row in range {
         let (alpha, sigma, cap) = (multipliers.alpha[row], multipliers.sigma[row], rows.caps[row]);
         let f = rows.features.row(row);
@@ -165,30 +156,12 @@ fn part(rows: &Rows, level: f64, multipliers: &Multipliers, range: std::ops::Ran
             total.linear[1][j] += first * f[j];
             total.linear[2][j] += second * f[j];
         }
-        if narrow {
-            for j in 0..m {
-                let scaled = bend * f[j];
-                for k in 0..=j {
-                    total.gram[j * m + k] += scaled * f[k];
-                }
-            }
-        } else {
-            let root = bend.sqrt();
-            tile[filled * stride..][..m].iter_mut().zip(f).for_each(|(out, f)| *out = root * f);
-            filled += 1;
-            if filled == TILE {
-                isa.gram(&tile, stride, &mut total.gram);
-                filled = 0;
-            }
-        }
-    }
-    if filled > 0 {
-        isa.gram(&tile[..filled * stride], stride, &mut total.gram);
+        total.bent.push((row, bend));
     }
     total
 }
 
-/// The certified bound around the multipliers, scaled at best: bound and scale.
+/// The certified bound around the multipliers, scaled at best or such that the bound is `enough`: bound and scale.
 pub(super) fn certified(
     rows: &Rows,
     error: f64,
@@ -196,8 +169,9 @@ pub(super) fn certified(
     multipliers: &Multipliers,
     curve: &Curve,
     top: f64,
+    enough: f64,
 ) -> (f64, f64) {
-    let mut scale = curve.best_scale(top);
+    let mut scale = curve.best_scale(top, enough);
     // the safe arithmetic may need a little more room than the curve
     for _ in 0..12 {
         let bound = lower_bound(rows.features, rows.len(), rows.ridge, error, |row| {
@@ -209,7 +183,7 @@ pub(super) fn certified(
         if bound > f64::NEG_INFINITY || scale == 0.0 {
             return (bound, scale);
         }
-        let margin = (1.0 - scale * scale * top).max(MARGINS.0);
+        let margin = (1.0 - scale * scale * top).max(LEAST_MARGIN);
         scale = if margin < 0.3 && top > 0.0 { ((1.0 - 10.0 * margin) / top).max(0.0).sqrt().min(scale) } else { 0.0 };
     }
     (f64::NEG_INFINITY, scale)
@@ -269,14 +243,27 @@ pub(super) fn jacobi(matrix: &[f64], order: usize) -> (Vec<f64>, Vec<f64>) {
 
 fn lanczos(matrix: &[f64], order: usize, wanted: usize) -> (Vec<f64>, Vec<f64>) {
     const MOST: usize = 120;
-    let most = order.min(MOST);
-    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(most);
-    let (mut diagonal, mut beside): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     // the heaviest row is near the eigenvector
     let heaviest = (0..order).max_by(|&a, &b| matrix[a * order + a].total_cmp(&matrix[b * order + b])).unwrap_or(0);
-    let mut next: Vec<f64> = (0..order)
+    let start = (0..order)
         .map(|j| matrix[heaviest * order + j] + 1e-3 * matrix[heaviest * order + heaviest] * ((j % 7) as f64 - 3.0))
         .collect();
+    let times = |x: &[f64]| matrix.chunks_exact(order).map(|row| dot(row, x)).collect();
+    lanczos_of(&times, start, order, wanted, MOST)
+}
+
+/// The same of a matrix given by its products, in at most so many steps.
+pub(super) fn lanczos_of(
+    times: &dyn Fn(&[f64]) -> Vec<f64>,
+    start: Vec<f64>,
+    order: usize,
+    wanted: usize,
+    most: usize,
+) -> (Vec<f64>, Vec<f64>) {
+    let most = order.min(most);
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(most);
+    let (mut diagonal, mut beside): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut next = start;
     let mut found = (vec![0.0], vec![0.0; order]);
     for step in 0..most {
         let length = dot(&next, &next).sqrt();
@@ -288,7 +275,7 @@ fn lanczos(matrix: &[f64], order: usize, wanted: usize) -> (Vec<f64>, Vec<f64>) 
         }
         basis.push(next.iter().map(|value| value / length).collect());
         let last = &basis[step];
-        let mut image: Vec<f64> = matrix.chunks_exact(order).map(|row| dot(row, last)).collect();
+        let mut image = times(last);
         diagonal.push(dot(last, &image));
         for _ in 0..2 {
             for known in &basis {

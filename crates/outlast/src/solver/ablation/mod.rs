@@ -13,6 +13,7 @@
 //! | `space` | the rows as vectors: x itself, or the rows of a pivoted Cholesky factor of the kernel |
 //! | `smoothed` | the smoothed relaxation of W: value, gradient, second derivatives |
 //! | `newton` | its minimisation at a given smoothing |
+//! | `product`, `precondition` | products with the second derivatives, and the conjugate gradients' preconditioner |
 //! | `lower` | the certified bound, and where to go when it is not tight |
 //! | `lifted` | the relaxation solved: smoothing taken away, rank adapted |
 //! | `interval` | a free intercept: intervals of b |
@@ -25,6 +26,8 @@ mod interval;
 mod lifted;
 mod lower;
 mod newton;
+mod precondition;
+mod product;
 mod smoothed;
 mod space;
 

@@ -2,15 +2,16 @@
 //!
 //! Few variables (m times the columns of W): the second derivatives as a matrix, assembled from r (r + 1)/2 weighted Gram matrices of the rows,
 //! and damping, (H + d I) step = -gradient with the smallest d at hand that makes the matrix positive definite and the step as good
-//! as foretold. Many: truncated conjugate gradients in a trust region (Steihaug), preconditioned on the first column by r I + F'diag(h)F
-//! over the rows on the steep part of the smoothed kink; a product costs 2 n m r.
+//! as foretold. Many: truncated conjugate gradients in a trust region (Steihaug); a product costs 2 m r for each row that has curvature.
 //!
 //! Both end when the decrease that a full step foretells is below what the caller can use.
 
-use super::smoothed::{Point, Rows, Smoothed, combine, multiply};
+use super::precondition::{Flat, Preconditioner};
+use super::product::{Active, Operator, Pairs};
+use super::smoothed::{Point, Smoothed};
 use crate::control::Control;
 use crate::error::Result;
-use crate::linalg::{Isa, LANES, cholesky, cholesky_solve, dot, padded};
+use crate::linalg::{cholesky, cholesky_solve, dot};
 use crate::problem::ablation::Curvature;
 use rayon::prelude::*;
 
@@ -18,6 +19,8 @@ use rayon::prelude::*;
 const DIRECT: usize = 96;
 /// Most products per step.
 const PRODUCTS: usize = 100;
+/// Products after which the flat directions are found anew.
+const REFRESH: usize = 60;
 /// Damping relative to the ridge: the least, and below which a small step counts as convergence.
 const LEAST_DAMPING: f64 = 1e-9;
 const SMALL_DAMPING: f64 = 1e-2;
@@ -188,151 +191,12 @@ fn pair_weights(h: &Curvature, point: &Point, row: usize, n: usize, weights: &mu
     }
 }
 
-/// What a product with the second derivatives needs.
-struct Operator<'a, 'b> {
-    problem: &'a Smoothed<'b>,
-    point: &'a Point,
-    curvature: Vec<Curvature>,
-    moving: Option<Vec<f64>>,
-}
-
-impl<'a, 'b> Operator<'a, 'b> {
-    fn new(problem: &'a Smoothed<'b>, point: &'a Point) -> Self {
-        let n = problem.rows.len();
-        let curvature = (0..n).map(|row| problem.curvature(point, row)).collect();
-        Operator { problem, point, curvature, moving: problem.moving_level(point) }
-    }
-
-    fn times(&self, x: &[f64], images: &mut Vec<f64>) -> Vec<f64> {
-        let rows = &self.problem.rows;
-        let (n, r) = (rows.len(), self.point.columns);
-        images.resize(n * r, 0.0);
-        multiply(rows, x, r, images);
-        let margins = &self.point.margins;
-        let images = &*images;
-        let mut out = combine(rows, r, |row, out| {
-            let h = &self.curvature[row];
-            let along: f64 = (1..r).map(|k| margins[k * n + row] * images[k * n + row]).sum();
-            out[0] = h.aa * images[row] + h.av * along;
-            let common = h.av * images[row] + h.vv * along;
-            for k in 1..r {
-                out[k] = common * margins[k * n + row] + h.ii * images[k * n + row];
-            }
-        });
-        let shift = self.moving.as_ref().map(|z| (dot(z, x), z));
-        out.iter_mut().zip(x).for_each(|(out, x)| *out += rows.ridge * x);
-        if let Some((length, z)) = shift {
-            out.iter_mut().zip(z).for_each(|(out, z)| *out += length * z);
-        }
-        out
-    }
-}
-
-/// r I + F'diag(h)F on the first column over the steep rows, r I on the others.
-struct Preconditioner {
-    ridge: f64,
-    columns: usize,
-    /// The steep rows, and the factor of the smaller of the two systems.
-    steep: Vec<f64>,
-    count: usize,
-    factor: Vec<f64>,
-    within: bool,
-}
-
-impl Preconditioner {
-    fn new(rows: &Rows, curvature: &[Curvature]) -> Preconditioner {
-        let m = rows.features.columns;
-        let mut chosen: Vec<usize> = Vec::new();
-        for (row, h) in curvature.iter().enumerate() {
-            let f = rows.features.row(row);
-            if h.aa > 0.0 && h.aa * dot(f, f) > 0.5 * rows.ridge {
-                chosen.push(row);
-            }
-        }
-        let count = chosen.len();
-        let within = count < m;
-        let order = if within { count } else { m };
-        let mut steep = Vec::with_capacity(count * m);
-        chosen.iter().for_each(|&row| steep.extend_from_slice(rows.features.row(row)));
-        let mut factor = vec![0.0; order * order];
-        if within {
-            let isa = Isa::detect();
-            for j in 0..count {
-                isa.dots(&steep[..(j + 1) * m], &steep[j * m..(j + 1) * m], &mut factor[j * order..=j * order + j]);
-                factor[j * order + j] += rows.ridge / curvature[chosen[j]].aa;
-            }
-        } else {
-            let heights: Vec<f64> = chosen.iter().map(|&row| curvature[row].aa).collect();
-            weighted_gram(&steep, m, &heights, &mut factor);
-            (0..m).for_each(|j| factor[j * m + j] += rows.ridge);
-        }
-        let mut made = Preconditioner { ridge: rows.ridge, columns: m, steep, count, factor, within };
-        if !cholesky(&mut made.factor, order) {
-            made.count = 0;
-            made.within = true;
-        }
-        made
-    }
-
-    fn apply(&self, g: &[f64]) -> Vec<f64> {
-        let m = self.columns;
-        let mut out: Vec<f64> = g.iter().map(|g| g / self.ridge).collect();
-        if !self.within {
-            out[..m].copy_from_slice(&g[..m]);
-            cholesky_solve(&self.factor, m, &mut out[..m]);
-        } else if self.count > 0 {
-            let mut inner: Vec<f64> = self.steep.chunks_exact(m).map(|f| dot(f, &g[..m])).collect();
-            cholesky_solve(&self.factor, self.count, &mut inner);
-            for (f, inner) in self.steep.chunks_exact(m).zip(&inner) {
-                let factor = inner / self.ridge;
-                out[..m].iter_mut().zip(f).for_each(|(out, f)| *out -= factor * f);
-            }
-        }
-        out
-    }
-}
-
-/// The lower triangle of sum_i h_i f_i f_i', h > 0.
-fn weighted_gram(rows: &[f64], m: usize, heights: &[f64], out: &mut [f64]) {
-    const TILE: usize = 32;
-    // as many pieces on any number of threads, so that sums are the same
-    const PIECE: usize = 512;
-    if heights.is_empty() {
-        return;
-    }
-    if m < LANES {
-        for (f, height) in rows.chunks_exact(m).zip(heights) {
-            for j in 0..m {
-                out[j * m..=j * m + j].iter_mut().zip(f).for_each(|(out, value)| *out += height * f[j] * value);
-            }
-        }
-        return;
-    }
-    let (isa, stride) = (Isa::detect(), padded(m));
-    let part = |(rows, heights): (&[f64], &[f64])| {
-        let (mut gram, mut tile) = (vec![0.0; stride * stride], vec![0.0; TILE * stride]);
-        for (rows, heights) in rows.chunks(TILE * m).zip(heights.chunks(TILE)) {
-            for ((out, f), height) in tile.chunks_exact_mut(stride).zip(rows.chunks_exact(m)).zip(heights) {
-                let root = height.sqrt();
-                out.iter_mut().zip(f).for_each(|(out, f)| *out = root * f);
-            }
-            isa.gram(&tile[..heights.len() * stride], stride, &mut gram);
-        }
-        gram
-    };
-    let pieces: Vec<_> = rows.chunks(PIECE * m).zip(heights.chunks(PIECE)).collect();
-    let grams: Vec<Vec<f64>> = pieces.into_par_iter().map(part).collect();
-    for gram in grams {
-        for j in 0..m {
-            let sums = &gram[j * stride..=j * stride + j];
-            out[j * m..=j * m + j].iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
-        }
-    }
-}
-
 fn truncated(problem: &Smoothed, point: &mut Point, effort: Effort, control: &Control) -> Result<usize> {
     let mut radius = 0.0;
-    let mut images = Vec::new();
+    let (mut active, mut pairs) = (Active::default(), Pairs::default());
+    let (mut flat, mut since) = (Flat::default(), REFRESH);
+    let features = problem.rows.features;
+    let squares: Vec<f64> = (0..problem.rows.len()).map(|row| dot(features.row(row), features.row(row))).collect();
     let mut trial = Point { columns: point.columns, ..Point::default() };
     for done in 0..effort.steps {
         control.check()?;
@@ -340,14 +204,19 @@ fn truncated(problem: &Smoothed, point: &mut Point, effort: Effort, control: &Co
             return Ok(done);
         }
         let gradient = problem.gradient(point);
-        let operator = Operator::new(problem, point);
-        let preconditioner = Preconditioner::new(&problem.rows, &operator.curvature);
+        let mut operator = Operator::new(problem, point, &squares, &mut active);
+        if since >= REFRESH && point.columns > 1 {
+            flat = Flat::new(&operator, features.columns, &gradient[features.columns..2 * features.columns]);
+            since = 0;
+        }
+        let preconditioner = Preconditioner::new(&problem.rows, &squares, &operator, &flat, &mut pairs);
         let steepest = preconditioner.apply(&gradient);
         let slope = dot(&gradient, &steepest);
         if radius == 0.0 {
             radius = slope.sqrt().max((problem.rows.ridge * dot(&point.w, &point.w)).sqrt());
         }
-        let found = steihaug(&operator, &preconditioner, &gradient, steepest, radius, point.value, &mut images);
+        let found = steihaug(&mut operator, &preconditioner, &gradient, steepest, radius, point.value);
+        since += found.products;
         let inside = found.length < 0.99 * radius;
         trial.level = point.level;
         trial.w.clear();
@@ -378,17 +247,17 @@ struct Found {
     step: Vec<f64>,
     foretold: f64,
     length: f64,
+    products: usize,
 }
 
 /// Conjugate gradients until accurate, out of the region, or along negative curvature. Lengths are those of the preconditioner.
 fn steihaug(
-    operator: &Operator,
+    operator: &mut Operator,
     preconditioner: &Preconditioner,
     gradient: &[f64],
     steepest: Vec<f64>,
     radius: f64,
     value: f64,
-    images: &mut Vec<f64>,
 ) -> Found {
     let size = gradient.len();
     let mut residual = gradient.to_vec();
@@ -397,8 +266,10 @@ fn steihaug(
     let mut direction: Vec<f64> = steepest.iter().map(|z| -z).collect();
     let (mut step, mut image) = (vec![0.0; size], vec![0.0; size]);
     let (mut square, mut cross, mut along) = (0.0, 0.0, slope);
+    let mut products = 0;
     for _ in 0..PRODUCTS {
-        let curved = operator.times(&direction, images);
+        products += 1;
+        let curved = operator.times(&direction);
         let bend = dot(&direction, &curved);
         let border = (-cross + (cross * cross + along * (radius * radius - square)).max(0.0).sqrt()) / along;
         let length = if bend > 1e-12 * along { slope / bend } else { f64::INFINITY };
@@ -426,5 +297,5 @@ fn steihaug(
         slope = next_slope;
     }
     let foretold = -(dot(gradient, &step) + 0.5 * dot(&step, &image));
-    Found { step, foretold, length: square.max(0.0).sqrt() }
+    Found { step, foretold, length: square.max(0.0).sqrt(), products }
 }

@@ -17,7 +17,7 @@ use crate::problem::ablation::{Curvature, Features, relaxed_curvature, relaxed_l
 use rayon::prelude::*;
 
 /// Multiplications from which a pass over the rows goes to all threads.
-const PARALLEL: usize = 1 << 18;
+const PARALLEL: usize = 1 << 20;
 /// Columns below which plain loops beat the vector kernels.
 const NARROW: usize = 8;
 

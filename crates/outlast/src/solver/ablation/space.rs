@@ -11,6 +11,7 @@
 //! A free intercept makes the origin of the features a matter of taste. They are centred, and a last column holds the
 //! intercept's own coordinate (see `interval`).
 
+use super::smoothed::{Rows, multiply};
 use crate::control::Control;
 use crate::data::Design;
 use crate::error::{Error, Result};
@@ -23,6 +24,11 @@ use rayon::prelude::*;
 const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// A pivot this far below 0, relative to the largest diagonal entry and per column taken out, is no rounding.
 const NEGATIVE: f64 = 1e-11;
+/// Columns of the factor that are computed at a time.
+const PIVOTS: usize = 8;
+const GROWTH: usize = 64;
+/// Entries of the factor below this are taken as 0; the largest are near 1.
+const TINY: f64 = 1e-60;
 /// Rows of a block that is read several times in a row.
 const BLOCK_VALUES: usize = 4096;
 
@@ -188,45 +194,51 @@ impl Space {
         // the bound loses at most error/(2 ridge) sum (c alpha)^2, and the value is at most sum c
         let ridge = (1.0 / self.scale / self.unit) / self.unit;
         let squares: f64 = self.caps.iter().map(|cap| cap * cap).sum();
-        let goal = 2e-3 * accuracy * ridge * self.caps.iter().sum::<f64>() / squares.max(f64::MIN_POSITIVE);
+        let goal = 2e-2 * accuracy * ridge * self.caps.iter().sum::<f64>() / squares.max(f64::MIN_POSITIVE);
         let floor = 4.0 * f64::EPSILON * trace;
-        let mut columns: Vec<Vec<f64>> = Vec::new();
-        while columns.len() < n {
+        let mut factor = Factored::new(n);
+        while factor.count < n {
             control.check()?;
             let left: f64 = rest.iter().sum();
-            let (pivot, &height) = match rest.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) {
-                Some(found) => found,
-                None => break,
-            };
+            let height = rest.iter().fold(0.0f64, |a, &b| a.max(b));
             if left <= goal.max(floor) || height <= 4.0 * f64::EPSILON * largest {
                 break;
             }
-            let mut column = kernel.column(pivot, shrink)?;
-            for known in &columns {
-                let factor = known[pivot];
-                column.iter_mut().zip(known).for_each(|(value, known)| *value -= factor * known);
+            let pivots = highest(&rest, PIVOTS.min(n - factor.count), 0.5 * height);
+            let mut batch: Vec<(usize, Vec<f64>)> = Vec::with_capacity(pivots.len());
+            let known = factor.rows_of(&pivots);
+            for (pivot, known) in pivots.into_iter().zip(known.chunks_exact(n)) {
+                let mut column = kernel.column(pivot, shrink)?;
+                column.iter_mut().zip(known).for_each(|(value, known)| *value -= known);
+                batch.push((pivot, column));
             }
-            let root = height.sqrt();
-            column.iter_mut().for_each(|value| *value /= root);
-            column[pivot] = root;
-            let lowest = -NEGATIVE * largest * (columns.len() + 1) as f64;
-            for (row, (rest, value)) in rest.iter_mut().zip(&column).enumerate() {
-                *rest = if row == pivot { 0.0 } else { *rest - value * value };
-                if !(*rest >= lowest) {
-                    return Err(not_semidefinite(problem, self.origin[row], self.origin[pivot]));
+            // the rest of the batch as long as it is high
+            let first = factor.count;
+            while let Some(at) = (0..batch.len()).max_by(|&a, &b| rest[batch[a].0].total_cmp(&rest[batch[b].0])) {
+                let (pivot, mut column) = batch.swap_remove(at);
+                let own = rest[pivot];
+                if factor.count > first && !(own > 0.5 * rest.iter().fold(0.0f64, |a, &b| a.max(b))) {
+                    break;
                 }
-                *rest = rest.max(0.0);
+                factor.subtract(first, pivot, &mut column);
+                let root = own.sqrt();
+                column.iter_mut().for_each(|value| *value /= root);
+                column[pivot] = root;
+                let lowest = -NEGATIVE * largest * (factor.count + 1) as f64;
+                for (row, (rest, value)) in rest.iter_mut().zip(&column).enumerate() {
+                    *rest = if row == pivot { 0.0 } else { *rest - value * value };
+                    if !(*rest >= lowest) {
+                        return Err(not_semidefinite(problem, self.origin[row], self.origin[pivot]));
+                    }
+                    *rest = rest.max(0.0);
+                }
+                factor.push(&column);
             }
-            columns.push(column);
         }
-        let m = columns.len();
-        let mut features = vec![0.0; n * m];
-        for (k, column) in columns.iter().enumerate() {
-            (0..n).for_each(|row| features[row * m + k] = column[row]);
-        }
-        drop(columns);
+        let m = factor.count;
+        let mut features = factor.into_rows();
         // rounding of the kernel values and of m subtractions, each relative to the diagonal
-        let mut rounding = f64::EPSILON * (m as f64 + 16.0) * trace;
+        let mut rounding = f64::EPSILON * (m as f64 + 16.0) * trace + n as f64 * m as f64 * 2.0 * TINY * largest;
         if !kernel.is_surely_semidefinite() {
             rounding += n as f64 * kernel.check_rest(&features, m, &rest, largest, shrink)?;
         }
@@ -281,6 +293,81 @@ impl Space {
         (self.caps, self.signs) = (take(&self.caps), take(&self.signs));
         self.origin = keep.iter().map(|&row| self.origin[row]).collect();
         self.features = features;
+    }
+}
+
+/// Up to `most` of the highest entries, from `least` on, the highest first.
+fn highest(rest: &[f64], most: usize, least: f64) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..rest.len()).filter(|&row| rest[row] >= least).collect();
+    let fall = |a: &usize, b: &usize| rest[*b].total_cmp(&rest[*a]).then(a.cmp(b));
+    if found.len() > most {
+        found.select_nth_unstable_by(most - 1, fall);
+        found.truncate(most);
+    }
+    found.sort_unstable_by(fall);
+    found
+}
+
+/// The factor while it grows: row-major, its stride a multiple of GROWTH.
+struct Factored {
+    rows: usize,
+    stride: usize,
+    count: usize,
+    values: Vec<f64>,
+    caps: Vec<f64>,
+}
+
+impl Factored {
+    fn new(rows: usize) -> Factored {
+        Factored { rows, stride: 0, count: 0, values: Vec::new(), caps: vec![0.0; rows] }
+    }
+
+    /// L L_p' for some rows p, one after the other.
+    fn rows_of(&self, pivots: &[usize]) -> Vec<f64> {
+        let mut out = vec![0.0; pivots.len() * self.rows];
+        let features = Features { values: &self.values, columns: self.stride };
+        let own: Vec<f64> = pivots.iter().flat_map(|&pivot| features.row(pivot)).copied().collect();
+        let rows = Rows { features, caps: &self.caps, offsets: &[], kept: &[], ridge: 1.0 };
+        multiply(&rows, &own, pivots.len(), &mut out);
+        out
+    }
+
+    /// column -= the part of L L_p' that columns from `first` on make.
+    fn subtract(&self, first: usize, pivot: usize, column: &mut [f64]) {
+        if first == self.count {
+            return;
+        }
+        let own = &self.values[pivot * self.stride..][first..self.count];
+        for (value, row) in column.iter_mut().zip(self.values.chunks_exact(self.stride)) {
+            *value -= row[first..self.count].iter().zip(own).map(|(a, b)| a * b).sum::<f64>();
+        }
+    }
+
+    fn push(&mut self, column: &[f64]) {
+        if self.count == self.stride {
+            self.values = self.spread(self.stride + GROWTH);
+            self.stride += GROWTH;
+        }
+        for (row, value) in self.values.chunks_exact_mut(self.stride).zip(column) {
+            // what is far below rounding would only make products of subnormal numbers, which are slow
+            row[self.count] = if value.abs() < TINY { 0.0 } else { *value };
+        }
+        self.count += 1;
+    }
+
+    fn spread(&self, stride: usize) -> Vec<f64> {
+        let mut values = vec![0.0; self.rows * stride];
+        let kept = self.count.min(stride);
+        if kept > 0 {
+            for (out, row) in values.chunks_exact_mut(stride).zip(self.values.chunks_exact(self.stride)) {
+                out[..kept].copy_from_slice(&row[..kept]);
+            }
+        }
+        values
+    }
+
+    fn into_rows(self) -> Vec<f64> {
+        self.spread(self.count)
     }
 }
 
