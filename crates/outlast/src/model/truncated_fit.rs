@@ -249,7 +249,7 @@ impl Task<'_> {
             outliers: outliers.iter().filter(|&&outlier| outlier).count(),
             ..fit::summary("truncated", &parameters.common, labels, &solution)?
         };
-        let training = Training { margins, outliers, expansion: solution.expansion, eta: None };
+        let training = Training { margins, outliers, expansion: solution.expansion, eta: None, scores: None };
         Ok(Model { predictor, summary, training: Some(training) })
     }
 }

@@ -3,12 +3,15 @@
 //! precision.
 
 pub mod ablation;
+mod coded;
+pub mod concave;
 pub mod kernel;
 pub mod loss;
 mod many_class;
 pub mod penalty;
 mod two_class;
 
+pub use coded::{Coded, CodedCandidate};
 pub use kernel::{CustomKernel, Gamma, Kernel, KernelFunction};
 pub use loss::{BaseLoss, Loss};
 pub use many_class::{Majorant, ManyCandidate, ManyClass, Terms};

@@ -1,0 +1,163 @@
+//! Which machines a problem gets, and the matrices they share.
+//!
+//! | machines | for | kept |
+//! |---|---|---|
+//! | [`Narrow`] | squared hinge, linear, d <= n and d <= 2,000 | d x d for each function |
+//! | [`Stored`] | squared hinge, kernels, and linear with d > n | the n x n kernel matrix, once |
+//! | [`General`] | the other losses, and whatever is too large for these | what the solver behind keeps |
+
+use super::super::Options;
+use super::super::newton::STEEPEST;
+use super::super::scaled::Scaled;
+use super::general::General;
+use super::machine::Machine;
+use super::narrow::Narrow;
+use super::stored::{Stored, Values, inner_products};
+use crate::data::Design;
+use crate::error::{Error, Result};
+use crate::problem::{Coded, KernelFunction, Loss};
+use rayon::prelude::*;
+
+/// Which matrix the squared hinge's systems are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Matrix {
+    /// The smaller one that fits.
+    #[default]
+    Auto,
+    /// d x d, linear functions only.
+    Columns,
+    /// n x n.
+    Rows,
+}
+
+const MOST_COLUMNS: usize = 2000;
+
+/// Rows up to which an n x n matrix is used for linear functions.
+const MOST_ROWS: usize = 6000;
+
+/// Rows from which the values of an rbf kernel are computed from inner products.
+const MANY_ROWS: usize = 300;
+
+/// Matrices that machines borrow.
+pub(super) enum Space<'a> {
+    Columns(Scaled<'a>),
+    Rows(Values),
+    Other,
+}
+
+impl<'a> Space<'a> {
+    /// The space of squared hinges.
+    pub(super) fn new(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
+        let linear = matches!(problem.kernel, KernelFunction::Linear);
+        let (n, d) = (problem.rows(), problem.x.cols());
+        let room = n.saturating_mul(n).saturating_mul(8) <= options.cache_bytes.max(1 << 20);
+        let columns = || Space::Columns(Scaled::new(problem.x, problem.caps));
+        match matrix {
+            Matrix::Columns if linear => Ok(columns()),
+            Matrix::Columns => Err(Error::parameter("matrix", "columns", "rows, or the linear kernel")),
+            Matrix::Rows => Ok(Space::Rows(values(problem))),
+            Matrix::Auto if linear && d <= n && d <= MOST_COLUMNS => Ok(columns()),
+            Matrix::Auto if room && (!linear || n <= MOST_ROWS) => Ok(Space::Rows(values(problem))),
+            Matrix::Auto => Ok(Space::Other),
+        }
+    }
+
+    /// The machines of a problem with the squared hinge.
+    pub(super) fn machines<'b>(&'b self, problem: &Coded<'b>, options: &Options) -> Vec<Box<dyn Machine + 'b>> {
+        let of_function = |function: usize| -> Box<dyn Machine + 'b> {
+            let signs = signs(problem, function);
+            match self {
+                Space::Columns(data) => {
+                    let most = STEEPEST / data.largest_squared_norm().max(1.0);
+                    Box::new(Narrow::new(data, signs, problem.intercept, most))
+                }
+                Space::Rows(values) => Box::new(Stored::new(values, signs, problem.intercept)),
+                Space::Other => Box::new(general(problem, Loss::squared_hinge(), signs, options)),
+            }
+        };
+        (0..problem.functions).map(of_function).collect()
+    }
+}
+
+/// The machines of any other loss.
+pub(super) fn general_machines<'b>(problem: &Coded<'b>, loss: Loss, options: &Options) -> Vec<Box<dyn Machine + 'b>> {
+    let of_function = |function: usize| -> Box<dyn Machine + 'b> {
+        Box::new(general(problem, loss, signs(problem, function), options))
+    };
+    (0..problem.functions).map(of_function).collect()
+}
+
+fn general<'b>(problem: &Coded<'b>, loss: Loss, signs: Vec<f64>, options: &Options) -> General<'b> {
+    General::new((problem.x, problem.kernel), loss, signs, problem.intercept, options.clone())
+}
+
+fn signs(problem: &Coded, function: usize) -> Vec<f64> {
+    (0..problem.rows()).map(|row| problem.sign(row, function)).collect()
+}
+
+fn values(problem: &Coded) -> Values {
+    let (x, n) = (problem.x, problem.rows());
+    let (matrix, unit) = match problem.kernel {
+        KernelFunction::Linear => linear_values(problem),
+        KernelFunction::Rbf { gamma } if !x.is_sparse() && n >= MANY_ROWS => (rbf_values(x, *gamma), 1.0),
+        kernel => {
+            let mut matrix = vec![0.0; n * n];
+            let all: Vec<u32> = (0..n as u32).collect();
+            let mut rows: Vec<&mut [f64]> = matrix.chunks_mut(n.max(1)).collect();
+            kernel.for_each_row(x, x, &all, &all, &mut rows, |row, values| row.copy_from_slice(values));
+            (matrix, 1.0)
+        }
+    };
+    let largest = (0..n).map(|row| matrix[row * n + row].abs()).fold(f64::MIN_POSITIVE, f64::max);
+    Values { rows: n, matrix, unit, most: STEEPEST / largest.max(1.0) }
+}
+
+/// Inner products in the units of [`Scaled`], and the factor of the weights that goes with them.
+fn linear_values(problem: &Coded) -> (Vec<f64>, f64) {
+    let data = Scaled::new(problem.x, problem.caps);
+    let (design, n, d) = (data.design(), data.rows(), data.cols());
+    let (shrink, unit) = (data.shrink(), data.enter(1.0));
+    if design.is_sparse() {
+        let mut matrix = vec![0.0; n * n];
+        matrix.par_chunks_mut(n.max(1)).enumerate().for_each_init(
+            || vec![0.0; d],
+            |own, (row, out)| {
+                design.for_each(row, &mut |column, value| own[column] = value * shrink);
+                out.iter_mut().enumerate().for_each(|(other, out)| *out = data.dot(other, own));
+                design.for_each(row, &mut |column, _| own[column] = 0.0);
+            },
+        );
+        return (matrix, unit);
+    }
+    let mut scratch = Vec::new();
+    let rows = design.block(0..n, &mut scratch);
+    let moderate = shrink.log2().abs() < 200.0;
+    let matrix = match moderate {
+        true => inner_products(rows, n, shrink * shrink),
+        false => inner_products(&rows.iter().map(|x| x * shrink).collect::<Vec<f64>>(), n, 1.0),
+    };
+    (matrix, unit)
+}
+
+/// exp(-gamma |x - z|^2) from the inner products of centred rows.
+fn rbf_values(x: &dyn Design, gamma: f64) -> Vec<f64> {
+    let (n, d) = (x.rows(), x.cols());
+    let mut scratch = Vec::new();
+    let mut rows = x.block(0..n, &mut scratch).to_vec();
+    let mut means = vec![0.0; d];
+    for row in rows.chunks_exact(d) {
+        means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / n as f64);
+    }
+    for row in rows.chunks_exact_mut(d) {
+        row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean);
+    }
+    let mut matrix = inner_products(&rows, n, 1.0);
+    let squares: Vec<f64> = (0..n).map(|row| matrix[row * n + row]).collect();
+    matrix.par_chunks_mut(n).zip(&squares).enumerate().for_each(|(row, (out, own))| {
+        for (out, other) in out.iter_mut().zip(&squares) {
+            *out = (-gamma * (own + other - 2.0 * *out).max(0.0)).exp();
+        }
+        out[row] = 1.0;
+    });
+    matrix
+}
