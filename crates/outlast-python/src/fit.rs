@@ -7,7 +7,7 @@ use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma, Inliers, Kernel,
+    Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma, Inliers, Kernel,
     Labels, LeaveOneOut, Loss, Model, Penalty, Shift, Status, Truncated, Truncation,
 };
 use pyo3::exceptions::PyValueError;
@@ -152,6 +152,28 @@ impl AblationParameters {
 /// As [`TruncatedParameters`].
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
+pub struct CappedParameters {
+    p: f64,
+    cap: NumberOrName,
+    cap_fraction: f64,
+    loss: String,
+    solver: String,
+}
+
+impl CappedParameters {
+    fn with(self, common: Common) -> outlast::Result<Capped> {
+        let cap = match self.cap {
+            NumberOrName::Number(cap) => Cap::At(cap),
+            NumberOrName::Name(name) => Cap::from_name(&name)?,
+        };
+        let CappedParameters { p, cap_fraction, loss, solver, .. } = self;
+        Ok(Capped { common, power: p, cap, cap_fraction, loss, solver })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
 pub struct CentroidParameters {
     shift: NumberOrName,
 }
@@ -186,6 +208,7 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
             Box::new(parameters.extract::<AblationParameters>()?.with(common, form).map_err(to_python)?)
         }
         "centroid" => Box::new(parameters.extract::<CentroidParameters>()?.with(common).map_err(to_python)?),
+        "capped" => Box::new(parameters.extract::<CappedParameters>()?.with(common).map_err(to_python)?),
         "loo" => Box::new(LeaveOneOut { common, factor: parameters.extract::<LeaveOneOutParameters>()?.factor }),
         other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),
     };

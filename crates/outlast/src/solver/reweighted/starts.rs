@@ -7,14 +7,14 @@
 //! |---|---|
 //! | plain | 1 |
 //! | least squares | the slopes h' at the ridge regression on the labels |
-//! | alternating | the slopes after 20 rounds of algorithm 2 |
+//! | alternating | the slopes where algorithm 2 ends, from least squares, or after as many rounds as are cheap |
 //! | trimmed | 0 for the share of rows that fits worst, in turns, else 1 |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
 
 use super::super::majorize::Step;
 use super::super::{Options, Status};
 use super::scheme::Functions;
-use super::{COARSE_DECREASE, CapRule, DECREASE, Run, Settings, caps, run_from, run_on, working};
+use super::{COARSE_DECREASE, CapRule, DECREASE, Run, Settings, caps, floored, run_from, run_on, working};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::concave::Concave;
@@ -23,7 +23,10 @@ use std::sync::Arc;
 /// Entries of X times functions up to which every start is tried.
 const CHEAP: usize = 2_000_000;
 
-const ALTERNATIONS: usize = 20;
+/// Rounds of algorithm 2: at least, at most, and what they may cost together (entries of the matrix read).
+const ALTERNATIONS: (usize, usize) = (20, 2000);
+const ALTERNATING_WORK: usize = 100_000_000;
+
 const TRIMMINGS: usize = 3;
 const FACTORS: [f64; 3] = [8.0, 4.0, 2.0];
 
@@ -113,7 +116,6 @@ fn others(
     control: &Control,
 ) -> Result<Vec<Vec<f64>>> {
     let problem = functions.problem;
-    let bound = working(&functions.loss);
     let mut starts = Vec::new();
     functions.minimize(plain, options.tolerance, control)?;
     let share = match settings.cap {
@@ -126,28 +128,39 @@ fn others(
     if let CapRule::Beyond(_) = settings.cap {
         starts.push(plain.to_vec());
     }
-    starts.extend(by_regression(functions, &*bound, control)?);
+    starts.extend(by_regression(functions, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
 }
 
 /// Least squares, and algorithm 2 from there.
-fn by_regression(functions: &mut Functions, bound: &dyn Concave, control: &Control) -> Result<Vec<Vec<f64>>> {
+fn by_regression(functions: &mut Functions, control: &Control) -> Result<Vec<Vec<f64>>> {
     let problem = functions.problem;
+    let bound = floored(&functions.loss);
     let mut starts = Vec::new();
     let mut weights = vec![1.0; problem.rows()];
     let mut targets: Vec<Vec<f64>> =
         (0..problem.functions).map(|j| (0..problem.rows()).map(|row| problem.sign(row, j)).collect()).collect();
-    for round in 0..ALTERNATIONS {
+    let entries = problem.rows() * problem.functions * problem.x.cols().min(problem.rows());
+    let (least, most) = ALTERNATIONS;
+    let rounds = (ALTERNATING_WORK / entries.max(1)).clamp(least, most);
+    let mut value = f64::INFINITY;
+    for round in 0..rounds {
         control.check()?;
-        if !functions.any(&weights) || !functions.regress(&weights, &targets, control)? {
+        if control.out_of_time() || !functions.any(&weights) || !functions.regress(&weights, &targets, control)? {
             break;
         }
-        weights = functions.slopes(bound);
+        weights = functions.slopes(&*bound);
         targets = functions.targets();
-        if round == 0 || round + 1 == ALTERNATIONS {
+        let next = functions.objective(&*bound);
+        let ended = round + 1 == rounds || value - next <= DECREASE * next.abs();
+        value = next;
+        if round == 0 || ended {
             starts.push(weights.clone());
+        }
+        if ended && round > 0 {
+            break;
         }
     }
     Ok(starts)

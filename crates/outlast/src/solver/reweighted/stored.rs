@@ -323,8 +323,9 @@ pub(super) fn inner_products(rows: &[f64], n: usize, factor: f64) -> Vec<f64> {
         let end = start + size;
         let own = MatRef::from_row_major_slice(&rows[start * d..end * d], size, d);
         let all = MatRef::from_row_major_slice(&rows[..end * d], end, d);
-        let product = MatMut::from_row_major_slice_with_stride_mut(out, size, end, n);
-        matmul(product, faer::Accum::Replace, own, all.transpose(), factor, faer::Par::Seq);
+        // rows of the result are columns of its transpose
+        let product = MatMut::from_column_major_slice_with_stride_mut(out, end, size, n);
+        matmul(product, faer::Accum::Replace, all, own.transpose(), factor, faer::Par::Seq);
     });
     for row in 1..n {
         let (above, below) = matrix.split_at_mut(row * n);
