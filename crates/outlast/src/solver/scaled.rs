@@ -38,6 +38,11 @@ impl<'a> Scaled<'a> {
         Scaled { x, unit, largest: entry / unit }
     }
 
+    /// Some rows of the same data, in the same units.
+    pub(super) fn of<'b>(&self, x: &'b dyn Design) -> Scaled<'b> {
+        Scaled { x, unit: self.unit, largest: self.largest }
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.x.rows()
     }

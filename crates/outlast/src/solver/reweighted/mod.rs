@@ -30,7 +30,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, Loss};
-use scheme::{Functions, Points, Quadratic, Reweighting, limits};
+use scheme::{Functions, LOOSE, Points, Quadratic, Reweighting, limits};
 use space::Space;
 use std::sync::Arc;
 
@@ -164,7 +164,7 @@ fn move_cap(
             break;
         }
         weights = next;
-        functions.minimize(&weights, options.tolerance, control)?;
+        functions.minimize(&weights, options.tolerance.max(LOOSE), control)?;
     }
     Ok(())
 }

@@ -221,7 +221,11 @@ impl Majorizer for Quadratic<'_, '_> {
     }
 }
 
-/// How the loop runs: every step in full, until it gains less than `decrease`.
+/// How far a round is solved while the row weights still move. Newton's steps go down whatever the weights, so one or two of
+/// them do; the last round is solved in full.
+pub(super) const LOOSE: f64 = 1e-2;
+
+/// How the loop runs: until a round gains less than `decrease`.
 pub(super) fn limits(tolerance: f64, decrease: f64, max_steps: usize) -> Limits {
-    Limits { tolerance, loose: tolerance, decrease, max_steps }
+    Limits { tolerance, loose: tolerance.max(LOOSE), decrease, max_steps }
 }
