@@ -7,8 +7,8 @@ use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma, Inliers, Kernel,
-    Labels, LeaveOneOut, Loss, Model, Penalty, Shift, Status, Truncated, Truncation,
+    Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FitRequest, Gamma,
+    Inliers, Kernel, Labels, LeaveOneOut, Loss, Model, Penalty, Shift, Status, Truncated, Truncation,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

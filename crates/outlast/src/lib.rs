@@ -46,8 +46,8 @@ pub use control::{Control, Progress};
 pub use data::{Class, Csr, Dense, Design, Labels, Target};
 pub use error::{Error, Result};
 pub use model::{
-    Ablation, Baseline, Cap, Capped, Centroid, Certified, ClassWeight, CostForm, Estimator, FitRequest, Inliers, LeaveOneOut, Model,
-    Shift, Truncated, Truncation, certify, gamma_quartiles,
+    Ablation, Baseline, Cap, Capped, Centroid, Certified, ClassWeight, CostForm, Estimator, FitRequest, Inliers,
+    LeaveOneOut, Model, Shift, Truncated, Truncation, certify, gamma_quartiles,
 };
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
 pub use solver::Status;

@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Cap, Capped, Centroid, ClassWeight, CostForm, Error, Estimator, Gamma, Inliers, Kernel, Labels, LeaveOneOut,
-    Loss, Penalty, Shift, Truncated, Truncation, io,
+    Ablation, Baseline, Cap, Capped, Centroid, ClassWeight, CostForm, Error, Estimator, Gamma, Inliers, Kernel, Labels,
+    LeaveOneOut, Loss, Penalty, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -98,7 +98,9 @@ fn warning(model: &Model) -> Option<String> {
         )),
         Status::TimeLimit => Some(format!("not converged: the time limit was reached at a relative gap of {gap:.1e}")),
         Status::Interrupted => Some("interrupted: this is the best model so far".to_string()),
-        Status::AllCapped => Some("every row lies beyond the cap: this is the last model before that; raise --cap".to_string()),
+        Status::AllCapped => {
+            Some("every row lies beyond the cap: this is the last model before that; raise --cap".to_string())
+        }
         Status::Inaccurate => Some(format!("rounding kept the relative gap at {gap:.1e}, above the tolerance")),
         other => Some(format!("not converged: {other}, relative gap {gap:.1e}")),
     }
@@ -284,7 +286,8 @@ impl Fitted {
             ("lp", Some(power)) => format!("residuals to the power {}", short(power)),
             (loss, _) => format!("{loss} loss"),
         };
-        let cap = summary.details.get("cap").map_or("not capped".to_string(), |cap| format!("capped at {}", short(cap)));
+        let cap =
+            summary.details.get("cap").map_or("not capped".to_string(), |cap| format!("capped at {}", short(cap)));
         format!("{loss}, {cap}, C = {}", short(summary.c))
     }
 

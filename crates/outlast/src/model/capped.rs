@@ -214,14 +214,7 @@ impl Capped {
     }
 
     /// Weight of the rows of a fold that the others' classifier gets wrong.
-    fn held_out(
-        &self,
-        problem: &Coded,
-        folds: &[usize],
-        fold: usize,
-        share: f64,
-        request: &FitRequest,
-    ) -> Result<f64> {
+    fn held_out(&self, problem: &Coded, folds: &[usize], fold: usize, share: f64, request: &FitRequest) -> Result<f64> {
         let all = 0..folds.len() as u32;
         let (inside, outside): (Vec<u32>, Vec<u32>) = all.partition(|&row| folds[row as usize] != fold);
         if inside.is_empty() || outside.is_empty() {

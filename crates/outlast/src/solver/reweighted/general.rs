@@ -123,10 +123,8 @@ impl Machine for General<'_> {
     fn certify(&mut self, weights: &[f64]) -> Certified {
         let caps = weights.iter().map(|weight| weight.min(1e200));
         let rows = caps.zip(&self.signs).zip(&self.point.decision);
-        let loss: f64 = rows
-            .filter(|((cap, _), _)| *cap > 0.0)
-            .map(|((cap, sign), f)| cap * self.loss.value(sign * f))
-            .sum();
+        let loss: f64 =
+            rows.filter(|((cap, _), _)| *cap > 0.0).map(|((cap, sign), f)| cap * self.loss.value(sign * f)).sum();
         let primal = self.half_norm + loss;
         let dual = if self.point.gap.is_finite() { primal * (1.0 - self.point.gap) } else { f64::NEG_INFINITY };
         Certified { primal, dual, expansion: self.point.unknowns.clone() }

@@ -30,7 +30,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, Loss};
-use scheme::{Functions, LOOSE, Points, Quadratic, Reweighting, limits};
+use scheme::{Functions, Points, Quadratic, Reweighting, limits, loose};
 use space::Space;
 use std::sync::Arc;
 
@@ -42,6 +42,9 @@ const MOVING_ROUNDS: usize = 5;
 
 /// Relative decrease at which a loop ends.
 const DECREASE: f64 = 1e-8;
+
+/// The same for p < 2, whose weights never stand still.
+const MOVING_DECREASE: f64 = 1e-7;
 
 /// The same where only a better start is wanted.
 const COARSE_DECREASE: f64 = 1e-4;
@@ -164,7 +167,7 @@ fn move_cap(
             break;
         }
         weights = next;
-        functions.minimize(&weights, options.tolerance.max(LOOSE), control)?;
+        functions.minimize(&weights, loose(options.tolerance), control)?;
     }
     Ok(())
 }
@@ -235,12 +238,7 @@ fn append(trace: &mut Vec<f64>, more: &[f64]) {
 }
 
 /// The certified gap of the last convex problem and the expansions; solved once more, harder, where that misses the tolerance.
-fn certify(
-    functions: &mut Functions,
-    best: &mut Run,
-    options: &Options,
-    control: &Control,
-) -> Result<(f64, Vec<f64>)> {
+fn certify(functions: &mut Functions, best: &mut Run, options: &Options, control: &Control) -> Result<(f64, Vec<f64>)> {
     let (gap, expansion) = functions.certify(&best.weights);
     if gap <= options.tolerance || best.status == Status::TimeLimit {
         return Ok((gap, expansion));
@@ -340,7 +338,8 @@ fn found(
     };
     let weights: Option<Vec<Vec<f64>>> = functions.machines.iter().map(|machine| machine.coefficients()).collect();
     let n = problem.rows();
-    let decision = (0..n).flat_map(|row| functions.machines.iter().map(move |machine| machine.decision()[row])).collect();
+    let decision =
+        (0..n).flat_map(|row| functions.machines.iter().map(move |machine| machine.decision()[row])).collect();
     let g = functions.convex_losses();
     Found {
         solution: Solution {

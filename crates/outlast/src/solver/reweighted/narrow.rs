@@ -11,9 +11,9 @@
 //! and only the rows whose weight has changed enter or leave them: O(changes d^2) a step, beside one pass over the data,
 //! O(n d), for the new decision values. Everything in the units of [`Scaled`].
 
+use super::super::Status;
 use super::super::majorize::Step;
 use super::super::scaled::Scaled;
-use super::super::Status;
 use super::machine::{Certified, Machine, Point};
 use super::squares::{dual_gain, dual_point, line_search, total_loss};
 use crate::control::Control;
@@ -67,13 +67,8 @@ impl<'a> Narrow<'a> {
     pub(super) fn new(data: &'a Scaled<'a>, signs: Vec<f64>, intercept: bool, most: f64) -> Self {
         let (n, d) = (data.rows(), data.cols());
         let stride = padded(d + 2);
-        let sum = GramSum {
-            stride,
-            matrix: vec![0.0; stride * stride],
-            entered: vec![0.0; n],
-            updates: 0,
-            factor: None,
-        };
+        let sum =
+            GramSum { stride, matrix: vec![0.0; stride * stride], entered: vec![0.0; n], updates: 0, factor: None };
         let theta = vec![0.0; d + 1];
         Narrow { data, isa: Isa::detect(), signs, intercept, most, theta, decision: vec![0.0; n], sum }
     }
@@ -310,7 +305,7 @@ impl Machine for Narrow<'_> {
         let d = self.cols();
         self.pilot(&weights, control)?;
         let mut active = self.active(&weights);
-        let mut left = f64::INFINITY;
+        let (mut left, mut idle) = (f64::INFINITY, 0);
         for iteration in 0..MOST_STEPS {
             control.check()?;
             if control.out_of_time() {
@@ -325,7 +320,9 @@ impl Machine for Narrow<'_> {
             };
             let slope = dot(&gradient, &step[..gradient.len()]);
             left = -0.5 * slope / value.abs().max(f64::MIN_POSITIVE);
-            if !(left > ROUNDING) {
+            // near the optimum rounding may send a row back and forth across the margin
+            idle = if left <= 100.0 * ROUNDING { idle + 1 } else { 0 };
+            if !(left > ROUNDING) || idle > 3 {
                 return Ok(Step { gap: 0.0, iterations: iteration, status: Status::Converged });
             }
             let next: Vec<f64> = self.theta.iter().zip(&step).map(|(theta, step)| theta + step).collect();

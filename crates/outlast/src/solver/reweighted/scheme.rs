@@ -223,9 +223,18 @@ impl Majorizer for Quadratic<'_, '_> {
 
 /// How far a round is solved while the row weights still move. Newton's steps go down whatever the weights, so one or two of
 /// them do; the last round is solved in full.
-pub(super) const LOOSE: f64 = 1e-2;
+const LOOSE: f64 = 1e-2;
+
+/// Tolerances below this are asked for where exact rounds cost next to nothing, so that two ways of writing the same data take the
+/// same path.
+const EXACT: f64 = 1e-6;
+
+/// The tolerance of a round after which others follow.
+pub(super) fn loose(tolerance: f64) -> f64 {
+    if tolerance < EXACT { tolerance } else { tolerance.max(LOOSE) }
+}
 
 /// How the loop runs: until a round gains less than `decrease`.
 pub(super) fn limits(tolerance: f64, decrease: f64, max_steps: usize) -> Limits {
-    Limits { tolerance, loose: tolerance.max(LOOSE), decrease, max_steps }
+    Limits { tolerance, loose: loose(tolerance), decrease, max_steps }
 }

@@ -68,7 +68,11 @@ pub(super) fn line_search(
         if !(first.abs() > 1e-12 * slope.abs()) {
             break;
         }
-        if first > 0.0 { high = t } else { low = t }
+        if first > 0.0 {
+            high = t
+        } else {
+            low = t
+        }
         let newton = t - first / second;
         let middle = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * t };
         let next = if newton > low && newton < high { newton } else { middle };

@@ -14,14 +14,16 @@
 use super::super::majorize::Step;
 use super::super::{Options, Status};
 use super::scheme::Functions;
-use super::{COARSE_DECREASE, CapRule, DECREASE, Run, Settings, caps, floored, run_from, run_on, working};
+use super::{
+    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Run, Settings, caps, floored, run_from, run_on, working,
+};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::concave::Concave;
 use std::sync::Arc;
 
-/// Entries of X times functions up to which every start is tried.
-const CHEAP: usize = 2_000_000;
+/// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions, up to which every start is tried.
+const CHEAP: usize = 500_000;
 
 /// Rounds of algorithm 2: at least, at most, and what they may cost together (entries of the matrix read).
 const ALTERNATIONS: (usize, usize) = (20, 2000);
@@ -43,9 +45,7 @@ pub(super) fn best(
     let plain = vec![1.0; problem.rows()];
     let at_hand = functions.points();
     let from_hand = match settings.cap {
-        CapRule::Fixed => {
-            run_on(functions, plain.clone(), first, rough(&bounds), decrease(&bounds), options, control)?
-        }
+        CapRule::Fixed => run_on(functions, plain.clone(), first, rough(&bounds), decrease(&bounds), options, control)?,
         CapRule::Beyond(_) => {
             let weights = functions.slopes(&*working(&functions.loss));
             let weights = if functions.any(&weights) { weights } else { plain.clone() };
@@ -53,7 +53,7 @@ pub(super) fn best(
         }
     };
     let mut best = from_hand;
-    let size = problem.x.stored().saturating_mul(problem.functions);
+    let size = problem.rows().saturating_mul(problem.x.cols().min(problem.rows())).saturating_mul(problem.functions);
     let convex = functions.loss.cap == f64::INFINITY && bounds.len() == 1;
     if settings.portfolio && !convex && size <= CHEAP {
         functions.go_to(&at_hand);
@@ -97,7 +97,7 @@ fn refine(
     functions.go_to(&best.points);
     let rest = &bounds[rough(bounds).len()..];
     let step = Step { gap: 0.0, iterations: 0, status: best.status };
-    let run = run_on(functions, best.weights.clone(), step, rest, DECREASE, options, control)?;
+    let run = run_on(functions, best.weights.clone(), step, rest, MOVING_DECREASE, options, control)?;
     if run.objective > best.objective {
         return Ok(best);
     }

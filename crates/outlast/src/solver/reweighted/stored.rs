@@ -27,6 +27,9 @@ use rayon::prelude::*;
 const MOST_STEPS: usize = 200;
 const ROUNDING: f64 = 1e-15;
 
+/// The first fit starts from about so many of the rows.
+const PILOT_ROWS: usize = 800;
+
 /// Most active rows for a factorisation.
 const DIRECT_ROWS: usize = 3000;
 const MOST_PRODUCTS: usize = 1000;
@@ -165,6 +168,20 @@ impl<'a> Stored<'a> {
         (0..weights.len()).map(of_row).collect()
     }
 
+    /// A start from some of the rows: at f = 0 every row is active.
+    fn pilot(&mut self, weights: &[f64], control: &Control) -> Result<()> {
+        let stride = self.values.rows / PILOT_ROWS;
+        if stride < 2 || self.beta.iter().any(|&beta| beta != 0.0) {
+            return Ok(());
+        }
+        let of_row = |(row, &weight): (usize, &f64)| {
+            if row % stride == 0 { weight / self.values.unit * stride as f64 } else { 0.0 }
+        };
+        let some: Vec<f64> = weights.iter().enumerate().map(of_row).collect();
+        self.run(&some, 1.0, control)?;
+        Ok(())
+    }
+
     /// <f, g> for g = sum gamma k(x, .), f the current function.
     fn inner(&self, gamma: &[f64]) -> f64 {
         let total: f64 = gamma.iter().sum();
@@ -180,14 +197,13 @@ impl<'a> Stored<'a> {
         decision.iter_mut().for_each(|f| *f += b);
         decision
     }
-}
 
-impl Machine for Stored<'_> {
-    fn minimize(&mut self, weights: &[f64], tolerance: f64, control: &Control) -> Result<Step> {
+    /// Newton's method from the current point.
+    fn run(&mut self, weights: &[f64], tolerance: f64, control: &Control) -> Result<Step> {
         let weights = self.enter(weights);
         let targets = self.signs.clone();
         let mut active = self.active(&weights);
-        let mut left = f64::INFINITY;
+        let (mut left, mut idle) = (f64::INFINITY, 0);
         for iteration in 0..MOST_STEPS {
             control.check()?;
             if control.out_of_time() {
@@ -212,7 +228,9 @@ impl Machine for Stored<'_> {
             };
             let slope = linear - pulled;
             left = -0.5 * slope / value.abs().max(f64::MIN_POSITIVE);
-            if !(left > ROUNDING) {
+            // near the optimum rounding may send a row back and forth across the margin
+            idle = if left <= 100.0 * ROUNDING { idle + 1 } else { 0 };
+            if !(left > ROUNDING) || idle > 3 {
                 return Ok(Step { gap: 0.0, iterations: iteration, status: Status::Converged });
             }
             let length = line_search(&weights, &self.signs, &self.decision, &decision, (linear, square), slope);
@@ -232,6 +250,14 @@ impl Machine for Stored<'_> {
             }
         }
         Ok(Step { gap: left, iterations: MOST_STEPS, status: Status::IterationLimit })
+    }
+}
+
+impl Machine for Stored<'_> {
+    fn minimize(&mut self, weights: &[f64], tolerance: f64, control: &Control) -> Result<Step> {
+        let entered = self.enter(weights);
+        self.pilot(&entered, control)?;
+        self.run(weights, tolerance, control)
     }
 
     fn regress(&mut self, weights: &[f64], targets: &[f64], _: &Control) -> Result<bool> {
@@ -255,7 +281,13 @@ impl Machine for Stored<'_> {
     }
 
     fn point(&self) -> Point {
-        Point { unknowns: self.beta.clone(), weights: None, intercept: self.b, decision: self.decision.clone(), gap: 0.0 }
+        Point {
+            unknowns: self.beta.clone(),
+            weights: None,
+            intercept: self.b,
+            decision: self.decision.clone(),
+            gap: 0.0,
+        }
     }
 
     fn go_to(&mut self, point: &Point) {
@@ -288,7 +320,7 @@ fn conjugate_gradients(right: &[f64], multiply: impl Fn(&[f64]) -> Vec<f64>) -> 
     let mut residual = right.to_vec();
     let mut direction = residual.clone();
     let mut energy = dot(&residual, &residual);
-    let goal = 1e-24 * energy;
+    let goal = 1e-20 * energy;
     for _ in 0..MOST_PRODUCTS {
         if energy.is_nan() || energy <= goal {
             break;
