@@ -12,9 +12,10 @@ use super::super::scaled::Scaled;
 use super::general::General;
 use super::machine::Machine;
 use super::narrow::Narrow;
-use super::stored::{Stored, Values, inner_products};
+use super::stored::{Stored, Values, from_inner_products};
 use crate::data::Design;
 use crate::error::{Error, Result};
+use crate::linalg::dot;
 use crate::problem::{Coded, KernelFunction, Loss};
 use rayon::prelude::*;
 
@@ -133,8 +134,8 @@ fn linear_values(problem: &Coded) -> (Vec<f64>, f64) {
     let rows = design.block(0..n, &mut scratch);
     let moderate = shrink.log2().abs() < 200.0;
     let matrix = match moderate {
-        true => inner_products(rows, n, shrink * shrink),
-        false => inner_products(&rows.iter().map(|x| x * shrink).collect::<Vec<f64>>(), n, 1.0),
+        true => from_inner_products(rows, n, |_, _, inner| inner * shrink * shrink),
+        false => from_inner_products(&rows.iter().map(|x| x * shrink).collect::<Vec<f64>>(), n, |_, _, inner| inner),
     };
     (matrix, unit)
 }
@@ -151,13 +152,9 @@ fn rbf_values(x: &dyn Design, gamma: f64) -> Vec<f64> {
     for row in rows.chunks_exact_mut(d) {
         row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean);
     }
-    let mut matrix = inner_products(&rows, n, 1.0);
-    let squares: Vec<f64> = (0..n).map(|row| matrix[row * n + row]).collect();
-    matrix.par_chunks_mut(n).zip(&squares).enumerate().for_each(|(row, (out, own))| {
-        for (out, other) in out.iter_mut().zip(&squares) {
-            *out = (-gamma * (own + other - 2.0 * *out).max(0.0)).exp();
-        }
-        out[row] = 1.0;
-    });
-    matrix
+    let squares: Vec<f64> = rows.chunks_exact(d).map(|row| dot(row, row)).collect();
+    from_inner_products(&rows, n, |i, j, inner| {
+        let square = if i == j { 0.0 } else { (squares[i] + squares[j] - 2.0 * inner).max(0.0) };
+        (-gamma * square).exp()
+    })
 }

@@ -343,11 +343,11 @@ fn conjugate_gradients(right: &[f64], multiply: impl Fn(&[f64]) -> Vec<f64>) -> 
     solution
 }
 
-/// Rows of a piece of [`inner_products`].
+/// Rows of a piece of [`from_inner_products`].
 const BLOCK: usize = 48;
 
-/// The inner products of dense rows, scaled: n x n.
-pub(super) fn inner_products(rows: &[f64], n: usize, factor: f64) -> Vec<f64> {
+/// A symmetric function of the inner products of dense rows: n x n, entry (i, j) being `value(i, j, x_i . x_j)`.
+pub(super) fn from_inner_products(rows: &[f64], n: usize, value: impl Fn(usize, usize, f64) -> f64 + Sync) -> Vec<f64> {
     let d = rows.len() / n.max(1);
     let mut matrix = vec![0.0; n * n];
     matrix.par_chunks_mut((BLOCK * n).max(1)).enumerate().for_each(|(number, out)| {
@@ -357,13 +357,24 @@ pub(super) fn inner_products(rows: &[f64], n: usize, factor: f64) -> Vec<f64> {
         let all = MatRef::from_row_major_slice(&rows[..end * d], end, d);
         // rows of the result are columns of its transpose
         let product = MatMut::from_column_major_slice_with_stride_mut(out, end, size, n);
-        matmul(product, faer::Accum::Replace, all, own.transpose(), factor, faer::Par::Seq);
+        matmul(product, faer::Accum::Replace, all, own.transpose(), 1.0, faer::Par::Seq);
+        for (row, out) in (start..end).zip(out.chunks_exact_mut(n)) {
+            out[..=row].iter_mut().enumerate().for_each(|(column, out)| *out = value(row, column, *out));
+        }
     });
-    for row in 1..n {
-        let (above, below) = matrix.split_at_mut(row * n);
-        for (column, value) in below[..row].iter().enumerate() {
-            above[column * n + row] = *value;
+    mirror(&mut matrix, n);
+    matrix
+}
+
+/// Copies the lower triangle to the upper one, in square pieces that fit the cache.
+fn mirror(matrix: &mut [f64], n: usize) {
+    for top in (0..n).step_by(BLOCK) {
+        for left in (0..=top).step_by(BLOCK) {
+            for row in top..(top + BLOCK).min(n) {
+                for column in left..(left + BLOCK).min(row) {
+                    matrix[column * n + row] = matrix[row * n + column];
+                }
+            }
         }
     }
-    matrix
 }
