@@ -87,15 +87,15 @@ impl Functions<'_> {
 
     /// t_j = y_j max(1, y_j f_j) at the current point.
     pub(super) fn targets(&self) -> Vec<Vec<f64>> {
-        let of_function = |(function, machine): (usize, &Box<dyn Machine + '_>)| {
-            let rows = machine.decision().iter().enumerate();
+        let of_function = |function: usize| {
+            let rows = self.machines[function].decision().iter().enumerate();
             rows.map(|(row, f)| {
                 let sign = self.problem.sign(row, function);
                 sign * (sign * f).max(1.0)
             })
             .collect()
         };
-        self.machines.iter().enumerate().map(of_function).collect()
+        (0..self.machines.len()).map(of_function).collect()
     }
 
     pub(super) fn points(&self) -> Points {

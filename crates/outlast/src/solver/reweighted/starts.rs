@@ -66,7 +66,8 @@ pub(super) fn best(
             }
             let run = run_from(functions, weights, rough(&bounds), decrease(&bounds), options, control)?;
             // a tie goes to the earlier one, whatever the last digits say
-            if run.objective < best.objective * (1.0 - 1e-12) && !run.exhausted || best.exhausted && !run.exhausted {
+            let lower = run.objective < best.objective * (1.0 - 1e-12);
+            if !run.exhausted && (lower || best.exhausted) {
                 best = run;
             }
         }
