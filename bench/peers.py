@@ -141,6 +141,12 @@ def _fit_crammer_singer(X, y, max_iter, tol):
     return LinearSVC(multi_class="crammer_singer", max_iter=max_iter, tol=tol).fit(X, y)
 
 
+def _fit_linear(X, y, **options):
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(**options).fit(X, y)
+
+
 def _tell_linear(model, X):
     return model.coef_, model.intercept_
 
@@ -209,6 +215,7 @@ _PEERS = {
     "scikit-learn SVC": (_fit_plain_svc, _tell_svc),
     "rehline": (_fit_rehline, _tell_rehline),
     "LinearSVC crammer_singer": (_fit_crammer_singer, _tell_linear),
+    "LinearSVC": (_fit_linear, _tell_linear),
     "HiGHS LP": (_fit_highs, _tell_value),
     "cvxpy + Clarabel": (_fit_conic, _tell_number),
     "reference REH": (_fit_reference, _tell_number),

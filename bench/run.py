@@ -15,6 +15,10 @@ installed is left out.
 Rows about convex outlier ablation compare with the semidefinite program in cvxpy, and with other scripts for the same
 relaxation where the folder of --reference has them.
 
+Rows about the capped machine compare the full fit (five rounds in which the cap moves, several starts, exact rounds to the
+end) with scikit-learn's plain squared hinge and SVC, and its exact rounds with the alternating algorithm at the objective
+that one reaches.
+
 Real data, in the folder of --data, each left out if it is not there:
 
     ijcnn1.libsvm.gz       LIBSVM text, labels -1 and 1
@@ -36,6 +40,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import ablation  # noqa: E402
+import capped  # noqa: E402
 import many  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
@@ -55,7 +60,8 @@ def main():
 
     results = []
     asked = (arguments.data, arguments.quick, arguments.limit)
-    for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked), ablation.jobs(*asked, arguments.reference)):
+    for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked), ablation.jobs(*asked, arguments.reference),
+                               capped.jobs(*asked)):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:

@@ -38,6 +38,18 @@ def sparse_truth(rows, columns, count):
     return X, y
 
 
+def genes(rows, columns, count):
+    """Many more columns than rows: a shift in twenty columns for each class, and a tenth of the labels drawn anew."""
+    rng = np.random.default_rng(0)
+    y = np.arange(rows) % count
+    X = rng.standard_normal((rows, columns))
+    for label in range(count):
+        X[np.ix_(y == label, np.arange(20 * label, 20 * label + 20))] += 1.0
+    flip = rng.random(rows) < 0.1
+    y[flip] = rng.integers(0, count, flip.sum())
+    return X, y
+
+
 def ring(rows, columns):
     """Two Gaussian classes that overlap and, as the last fifth of the rows, a ring around them with labels at random."""
     rng = np.random.default_rng(0)

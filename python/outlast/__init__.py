@@ -13,6 +13,7 @@ from importlib.metadata import version as _version
 
 from ._ablation import AblationSVC
 from ._baselines import CentroidSVC, LeaveOneOutSVC
+from ._capped import CappedSVC
 from ._certify import Certificate, certify
 from ._files import load
 from ._lq import LqSVC
@@ -22,6 +23,7 @@ from ._widths import gamma_quartiles
 
 __all__ = [
     "AblationSVC",
+    "CappedSVC",
     "CentroidSVC",
     "Certificate",
     "LeaveOneOutSVC",

@@ -118,6 +118,7 @@ class Fitted:
         outliers: NDArray[np.bool_] | None = None,
         expansion: NDArray[np.float64] | None = None,
         eta: NDArray[np.float64] | None = None,
+        scores: NDArray[np.float64] | None = None,
     ) -> Fitted: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 

@@ -350,6 +350,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         advice = {
             "interrupted": "this is the best model so far",
             "time_limit": "this is the best model so far; raise time_limit",
+            "all_capped": "every row lies beyond the cap; this is the last model before that, raise cap",
             "iteration_limit": "raise max_iter or tol, or scale the columns of X",
         }.get(self.status_, "rounding kept it from the tolerance; raise tol, or scale the columns of X")
         warnings.warn(

@@ -7,6 +7,7 @@ import os
 from . import _core
 from ._ablation import AblationSVC
 from ._baselines import CentroidSVC, LeaveOneOutSVC
+from ._capped import CappedSVC
 from ._estimator import KernelClassifier
 from ._lq import LqSVC
 from ._truncated import TruncatedSVC
@@ -18,6 +19,7 @@ _ESTIMATORS: dict[str, type[KernelClassifier]] = {
     "rod": AblationSVC,
     "centroid": CentroidSVC,
     "loo": LeaveOneOutSVC,
+    "capped": CappedSVC,
 }
 
 
@@ -33,7 +35,7 @@ def load(path: str | os.PathLike[str]) -> KernelClassifier:
 
     Returns
     -------
-    TruncatedSVC, LqSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
+    TruncatedSVC, CappedSVC, LqSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
         Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
         fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used.
 

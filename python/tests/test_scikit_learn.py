@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from outlast import AblationSVC, CentroidSVC, LeaveOneOutSVC, LqSVC, LqSVCCV, TruncatedSVC
+from outlast import AblationSVC, CappedSVC, CentroidSVC, LeaveOneOutSVC, LqSVC, LqSVCCV, TruncatedSVC
 
 OTHERS = [
     TruncatedSVC(kernel="linear"),
@@ -31,6 +31,8 @@ OTHERS = [
     AblationSVC(),
     AblationSVC("rod", inlier_fraction=0.9),
     AblationSVC(kernel="rbf", fit_intercept=True),
+    CappedSVC(),
+    CappedSVC(p=2.0, kernel="rbf"),
     CentroidSVC(),
     LeaveOneOutSVC(),
 ]

@@ -7,8 +7,8 @@ use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest, Gamma,
-    Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Shift, Status, Truncated, Truncation,
+    Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest,
+    Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Shift, Status, Truncated, Truncation,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -129,7 +129,6 @@ impl TruncatedParameters {
             utility_baseline: Baseline::from_name(&self.utility_baseline)?,
             global_search: self.global_search,
             solver: self.solver,
-            ..Truncated::new(1.0)
         })
     }
 }
@@ -166,6 +165,28 @@ impl LqParameters {
     pub fn with(self, common: Common) -> outlast::Result<Lq> {
         let feature_map = FeatureMap::from_name(&self.feature_map)?;
         Ok(Lq { common, q: self.q, cost: self.cost, feature_map, solver: self.solver })
+    }
+}
+
+/// As [`TruncatedParameters`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct CappedParameters {
+    p: f64,
+    cap: NumberOrName,
+    cap_fraction: f64,
+    loss: String,
+    solver: String,
+}
+
+impl CappedParameters {
+    fn with(self, common: Common) -> outlast::Result<Capped> {
+        let cap = match self.cap {
+            NumberOrName::Number(cap) => Cap::At(cap),
+            NumberOrName::Name(name) => Cap::from_name(&name)?,
+        };
+        let CappedParameters { p, cap_fraction, loss, solver, .. } = self;
+        Ok(Capped { common, power: p, cap, cap_fraction, loss, solver })
     }
 }
 
@@ -212,6 +233,7 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
         }
         "lq" => Box::new(parameters.extract::<LqParameters>()?.with(common).map_err(to_python)?),
         "centroid" => Box::new(parameters.extract::<CentroidParameters>()?.with(common).map_err(to_python)?),
+        "capped" => Box::new(parameters.extract::<CappedParameters>()?.with(common).map_err(to_python)?),
         "loo" => Box::new(LeaveOneOut { common, factor: parameters.extract::<LeaveOneOutParameters>()?.factor }),
         other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),
     };

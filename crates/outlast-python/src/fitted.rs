@@ -29,6 +29,7 @@ type State<'py> = (
     Option<Bound<'py, PyArray1<bool>>>,
     Option<Bound<'py, PyArray1<f64>>>,
     Option<Bound<'py, PyArray1<f64>>>,
+    Option<Bound<'py, PyArray1<f64>>>,
 );
 
 #[pymethods]
@@ -359,13 +360,14 @@ impl Fitted {
 
     /// The inverse of `to_bytes`; what the fit says about the training rows can be added.
     #[staticmethod]
-    #[pyo3(signature = (data, margins=None, outliers=None, expansion=None, eta=None))]
+    #[pyo3(signature = (data, margins=None, outliers=None, expansion=None, eta=None, scores=None))]
     fn from_bytes(
         data: &[u8],
         margins: Option<PyReadonlyArray1<'_, f64>>,
         outliers: Option<PyReadonlyArray1<'_, bool>>,
         expansion: Option<PyReadonlyArray1<'_, f64>>,
         eta: Option<PyReadonlyArray1<'_, f64>>,
+        scores: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Fitted> {
         let mut model = storage::from_bytes(data)?;
         if let (Some(margins), Some(outliers), Some(expansion)) = (margins, outliers, expansion) {
@@ -374,11 +376,13 @@ impl Fitted {
                 outliers: outliers.as_slice()?.to_vec(),
                 expansion: expansion.as_slice()?.to_vec(),
                 eta: eta.map(|eta| eta.as_slice().map(<[f64]>::to_vec)).transpose()?,
+                scores: scores.map(|scores| scores.as_slice().map(<[f64]>::to_vec)).transpose()?,
             };
             let (rows, values) = (model.summary.rows, model.summary.rows.checked_mul(model.predictor.functions()));
             let lengths = (training.margins.len(), training.outliers.len(), Some(training.expansion.len()));
             let kept = training.eta.as_ref().is_none_or(|eta| Some(eta.len()) == values);
-            if lengths != (rows, rows, values) || !kept {
+            let scored = training.scores.as_ref().is_none_or(|scores| scores.len() == rows);
+            if lengths != (rows, rows, values) || !kept || !scored {
                 return Err(PyValueError::new_err(format!(
                     "the training rows are not those of a model of {rows} rows"
                 )));
@@ -392,6 +396,8 @@ impl Fitted {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
         let rebuild = py.get_type::<Fitted>().getattr("from_bytes")?;
         let expansion = self.model.training.as_ref().map(|training| PyArray1::from_slice(py, &training.expansion));
-        Ok((rebuild, (self.to_bytes(py)?, self.margins(py), self.outliers(py), expansion, self.eta(py))))
+        let scores = self.model.training.as_ref().and_then(|training| training.scores.as_ref());
+        let scores = scores.map(|scores| PyArray1::from_slice(py, scores));
+        Ok((rebuild, (self.to_bytes(py)?, self.margins(py), self.outliers(py), expansion, self.eta(py), scores)))
     }
 }

@@ -7,8 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
-    Ablation, Baseline, Centroid, ClassWeight, CostForm, Error, Estimator, FeatureMap, Gamma, Inliers, Kernel, Labels,
-    LeaveOneOut, Loss, Lq, Penalty, Shift, Truncated, Truncation, io,
+    Ablation, Baseline, Cap, Capped, Centroid, ClassWeight, CostForm, Error, Estimator, FeatureMap, Gamma, Inliers,
+    Kernel, Labels, LeaveOneOut, Loss, Lq, Penalty, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub struct MethodArgs {
     /// Factors on C by class: balanced, or name=factor,name=factor (others 1)
     #[arg(long, value_name = "balanced|NAME=FACTOR,...", help_heading = "Method")]
     pub class_weight: Option<String>,
-    /// Whether an unpenalised intercept is fitted [default: true for truncated and centroid, false for reh, rod and loo]
+    /// Whether an unpenalised intercept is fitted [default: true for truncated, capped and centroid, false for reh, rod and loo]
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, help_heading = "Method")]
     pub fit_intercept: Option<bool>,
     /// Fit no intercept, as --fit-intercept false
@@ -57,8 +57,8 @@ pub struct MethodArgs {
     #[arg(long, value_name = "NUMBER|auto|none", value_parser = truncation, allow_negative_numbers = true,
         help_heading = "Method truncated")]
     pub truncation: Option<Truncation>,
-    /// Loss before truncation [default: hinge]
-    #[arg(long, value_parser = PossibleValuesParser::new(loss_names()), help_heading = "Method truncated")]
+    /// Loss: hinge, logistic or exponential before truncation; lp, logistic or geman_mcclure for capped [default: hinge, lp]
+    #[arg(long, value_parser = PossibleValuesParser::new(loss_names()), help_heading = "Methods truncated and capped")]
     pub loss: Option<String>,
     /// Penalty on the size of the decision function [default: l2]
     #[arg(long, value_parser = PossibleValuesParser::new(penalties()), help_heading = "Method truncated")]
@@ -86,6 +86,17 @@ pub struct MethodArgs {
     /// few rows prove the optimum by branch and bound; Ctrl-C ends it with the best model so far
     #[arg(long = "global", help_heading = "Method truncated")]
     pub global_search: bool,
+    /// Power of the residuals' norm, in (0, 2] [default: 1]
+    #[arg(long = "p", value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method capped")]
+    pub power: Option<f64>,
+    /// What a row costs at most: a number > 0, inf for no cap, auto to leave --cap-fraction of the rows beyond it, cv to choose
+    /// that share by cross-validation [default: auto]
+    #[arg(long, value_name = "NUMBER|RULE", value_parser = cap, allow_negative_numbers = true,
+        help_heading = "Method capped")]
+    pub cap: Option<Cap>,
+    /// Share of the rows that --cap auto leaves beyond the cap, in [0, 1) [default: 0.1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method capped")]
+    pub cap_fraction: Option<f64>,
     /// Share of the rows' weight that is kept: a number in (0, 1]; cv (or auto) by cross-validation, transition by where
     /// the largest eta falls below 1 [default: auto]
     #[arg(long, value_name = "NUMBER|RULE", value_parser = inliers, allow_negative_numbers = true,
@@ -153,18 +164,21 @@ impl MethodArgs {
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_options(&self) -> Result<(), Failure> {
         let options = [
-            ("--c", self.c.is_some(), &["truncated", "lq", "reh", "rod", "centroid"][..]),
+            ("--c", self.c.is_some(), &["truncated", "capped", "lq", "reh", "rod", "centroid"][..]),
             ("--truncation", self.truncation.is_some(), &["truncated"]),
-            ("--loss", self.loss.is_some(), &["truncated"]),
+            ("--loss", self.loss.is_some(), &["truncated", "capped"]),
             ("--penalty", self.penalty.is_some(), &["truncated"]),
             ("--utility", self.utility.is_some(), &["truncated"]),
             ("--cost", self.cost.is_some(), &["truncated", "lq"]),
             ("--cost-form", self.cost_form.is_some(), &["truncated"]),
             ("--utility-baseline", self.utility_baseline.is_some(), &["truncated"]),
             ("--global", self.global_search, &["truncated"]),
-            ("--solver", self.solver.is_some(), &["truncated", "lq"]),
+            ("--solver", self.solver.is_some(), &["truncated", "lq", "capped"]),
             ("--q", self.q.is_some(), &["truncated", "lq"]),
             ("--feature-map", self.feature_map.is_some(), &["lq"]),
+            ("--p", self.power.is_some(), &["capped"]),
+            ("--cap", self.cap.is_some(), &["capped"]),
+            ("--cap-fraction", self.cap_fraction.is_some(), &["capped"]),
             ("--inlier-fraction", self.inlier_fraction.is_some(), &["rod"]),
             ("--no-refine", self.no_refine, &["reh", "rod"]),
             ("--shift", self.shift.is_some(), &["centroid"]),
@@ -194,6 +208,14 @@ impl MethodArgs {
                 Box::new(ablation)
             }
             "lq" => Box::new(self.lq_alone(cost)?),
+            "capped" => {
+                let mut capped = Capped::new(c).cap(self.cap.unwrap_or_default());
+                capped.power = self.power.unwrap_or(capped.power);
+                capped.cap_fraction = self.cap_fraction.unwrap_or(capped.cap_fraction);
+                capped.loss = self.loss.clone().unwrap_or(capped.loss);
+                capped.solver = self.solver.clone().unwrap_or(capped.solver);
+                Box::new(capped)
+            }
             "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
             "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
             _ => {
@@ -289,14 +311,19 @@ fn methods() -> Vec<PossibleValue> {
         ("reh", "convex relaxation of the hinge cut off at 0, with a bound of the global optimum"),
         ("rod", "convex relaxation of the hinge over a share of the rows"),
         ("centroid", "less margin is asked of rows far from the centre of their class"),
+        ("capped", "a power of the residuals, capped; a function for each class"),
         ("loo", "leave-one-out machine: a row's own term does not help its own loss"),
     ]
     .map(|(name, help)| PossibleValue::new(name).help(help))
     .to_vec()
 }
 
+/// Of either method; which has which is checked with the other parameters.
 fn loss_names() -> Vec<&'static str> {
-    outlast::problem::loss::ALL.iter().map(|loss| loss.name()).collect()
+    let mut names: Vec<&'static str> = outlast::problem::loss::ALL.iter().map(|loss| loss.name()).collect();
+    let more = outlast::problem::concave::ALL.iter().map(|form| form.name());
+    names.extend(more.filter(|name| !outlast::problem::loss::ALL.iter().any(|loss| loss.name() == *name)));
+    names
 }
 
 fn penalties() -> Vec<PossibleValue> {
@@ -332,6 +359,14 @@ fn inliers(text: &str) -> Result<Inliers, String> {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(Inliers::Given(share)),
         Ok(_) => Err(wrong()),
         Err(_) => Inliers::from_name(text).map_err(|_| wrong()),
+    }
+}
+
+fn cap(text: &str) -> Result<Cap, String> {
+    match text.parse::<f64>() {
+        Ok(cap) if cap > 0.0 => Ok(Cap::At(cap)),
+        Ok(_) => Err("must be a number > 0, inf, auto or cv".to_string()),
+        Err(_) => Cap::from_name(text).map_err(|_| "must be a number > 0, inf, auto or cv".to_string()),
     }
 }
 

@@ -103,6 +103,9 @@ fn warning(model: &Model) -> Option<String> {
         )),
         Status::TimeLimit => Some(format!("not converged: the time limit was reached at a relative gap of {gap:.1e}")),
         Status::Interrupted => Some("interrupted: this is the best model so far".to_string()),
+        Status::AllCapped => {
+            Some("every row lies beyond the cap: this is the last model before that; raise --cap".to_string())
+        }
         Status::Inaccurate => Some(format!("rounding kept the relative gap at {gap:.1e}, above the tolerance")),
         other => Some(format!("not converged: {other}, relative gap {gap:.1e}")),
     }
@@ -263,7 +266,7 @@ impl Fitted {
         let number = |name: &str| summary.details.get(name).map(short).unwrap_or_default();
         let refined = if summary.details.get("refined") == Some(0.0) { ", not refined" } else { "" };
         let each = match (summary.method.as_str(), self.model.classes().len()) {
-            ("truncated" | "lq", _) | (_, 2) => "",
+            ("truncated" | "capped" | "lq", _) | (_, 2) => "",
             _ => ", each class against the others",
         };
         let c = short(summary.c);
@@ -273,6 +276,7 @@ impl Fitted {
                 "relaxed outlier detection (rod), {} of the weight kept{refined}, C = {c}",
                 number("inlier_fraction")
             ),
+            "capped" => self.capped_text(),
             "centroid" => format!("centroid machine, shift = {}, C = {c}", number("shift")),
             "loo" => format!("leave-one-out machine, factor = {}", number("factor")),
             "lq" => format!("hinge loss, penalty sum |w|^q with q = {}, C = {c}", number("q")),
@@ -285,6 +289,17 @@ impl Fitted {
             }
         };
         own + each
+    }
+
+    fn capped_text(&self) -> String {
+        let summary = &self.model.summary;
+        let loss = match (summary.loss.as_str(), summary.details.get("power")) {
+            ("lp", Some(power)) => format!("residuals to the power {}", short(power)),
+            (loss, _) => format!("{loss} loss"),
+        };
+        let cap =
+            summary.details.get("cap").map_or("not capped".to_string(), |cap| format!("capped at {}", short(cap)));
+        format!("{loss}, {cap}, C = {}", short(summary.c))
     }
 
     fn bound_text(&self, bound: f64) -> String {

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// | `kernel_error` | reh, rod | trace of what that factor leaves out |
 /// | `q` | lq, truncated with the penalty lq | the exponent |
 /// | `shift` | centroid | factor on the squared distance to the centre of a row's class |
+/// | `power` | capped | p |
+/// | `cap` | capped | what a row costs at most; absent where there is no cap |
+/// | `cap_fraction` | capped | the share of the rows that the cap was put below |
 /// | `factor` | loo | factor on a row's own kernel value |
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details(BTreeMap<String, f64>);

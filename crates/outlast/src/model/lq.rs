@@ -240,8 +240,13 @@ impl Lq {
             ..fit::summary("lq", &self.common, labels, &solution)?
         };
         summary.details.set("q", self.q);
-        let training =
-            Training { outliers: vec![false; margins.len()], margins, expansion: solution.expansion, eta: None };
+        let training = Training {
+            outliers: vec![false; margins.len()],
+            margins,
+            expansion: solution.expansion,
+            eta: None,
+            scores: None,
+        };
         Ok(Model { predictor, summary, training: Some(training) })
     }
 }

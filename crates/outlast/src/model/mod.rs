@@ -3,6 +3,7 @@
 
 mod ablation;
 mod baselines;
+mod capped;
 mod certify;
 mod common;
 pub(crate) mod condense;
@@ -20,6 +21,7 @@ mod widths;
 
 pub use ablation::{Ablation, AblationMethod};
 pub use baselines::{Centroid, LeaveOneOut, Shift};
+pub use capped::{Cap, Capped};
 pub use certify::{Certified, certify, certify_with};
 pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
@@ -35,7 +37,7 @@ use crate::error::{Error, Result, quoted};
 use crate::solver::Status;
 
 /// The names of the methods.
-pub const METHODS: &[&str] = &["truncated", "lq", "reh", "rod", "centroid", "loo"];
+pub const METHODS: &[&str] = &["truncated", "capped", "lq", "reh", "rod", "centroid", "loo"];
 
 /// A fitted model.
 ///
@@ -126,6 +128,8 @@ pub struct Training {
     pub expansion: Vec<f64>,
     /// How far ablation keeps each row, 0 to 1, rows x functions.
     pub eta: Option<Vec<f64>>,
+    /// How suspect each row is, where that is not told by its margin: the loss without its cap.
+    pub scores: Option<Vec<f64>>,
 }
 
 impl Summary {
@@ -139,8 +143,11 @@ impl Summary {
 }
 
 impl Training {
-    /// One number per row, larger = more suspect: minus the functional margin.
+    /// One number per row, larger = more suspect: the scores, or minus the functional margin.
     pub fn outlier_scores(&self) -> Vec<f64> {
+        if let Some(scores) = &self.scores {
+            return scores.clone();
+        }
         self.margins.iter().map(|margin| -margin).collect()
     }
 }

@@ -74,7 +74,7 @@ fn model(
     };
     let predictor = fit::predictor(x, labels, kernel, request, &solution)?;
     let margins = fit::margins(labels, &solution.decision);
-    let training = Training { margins, outliers, expansion: solution.expansion, eta };
+    let training = Training { margins, outliers, expansion: solution.expansion, eta, scores: None };
     Ok(Model { predictor, summary, training: Some(training) })
 }
 

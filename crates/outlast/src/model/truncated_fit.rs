@@ -257,7 +257,7 @@ impl Task<'_> {
         if parameters.penalty == Penalty::Lq {
             summary.details.set("q", parameters.q);
         }
-        let training = Training { margins, outliers, expansion: solution.expansion, eta: None };
+        let training = Training { margins, outliers, expansion: solution.expansion, eta: None, scores: None };
         Ok(Model { predictor, summary, training: Some(training) })
     }
 }

@@ -3,6 +3,8 @@
 //! precision.
 
 pub mod ablation;
+mod coded;
+pub mod concave;
 pub mod kernel;
 pub mod loss;
 pub mod lq;
@@ -10,6 +12,7 @@ mod many_class;
 pub mod penalty;
 mod two_class;
 
+pub use coded::{Coded, CodedCandidate};
 pub use kernel::{CustomKernel, Gamma, Kernel, KernelFunction};
 pub use loss::{BaseLoss, Loss};
 pub use lq::LqProblem;

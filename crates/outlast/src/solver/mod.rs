@@ -14,6 +14,7 @@ pub mod majorize;
 pub mod newton;
 mod normal;
 pub mod proximal;
+pub mod reweighted;
 mod scaled;
 pub mod tiles;
 mod truncation;
@@ -38,6 +39,8 @@ pub enum Status {
     TimeLimit,
     /// The caller ended a search that keeps its best answer so far.
     Interrupted,
+    /// Every row lies beyond the cap, so that nothing was left to fit: the last model before that.
+    AllCapped,
 }
 
 impl Status {
@@ -54,13 +57,15 @@ impl Status {
             Status::IterationLimit => "iteration_limit",
             Status::TimeLimit => "time_limit",
             Status::Interrupted => "interrupted",
+            Status::AllCapped => "all_capped",
         }
     }
 
     /// The status of that name.
     pub fn from_name(name: &str) -> Option<Status> {
         use Status::*;
-        [Converged, Inaccurate, IterationLimit, TimeLimit, Interrupted].into_iter().find(|status| status.name() == name)
+        let all = [Converged, Inaccurate, IterationLimit, TimeLimit, Interrupted, AllCapped];
+        all.into_iter().find(|status| status.name() == name)
     }
 }
 

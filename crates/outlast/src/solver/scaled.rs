@@ -4,7 +4,7 @@
 //! 1/2 |w'|^2 + sum 4^e c l: the same problem with caps 4^e c and expansion 4^e beta. Powers of two are exact, so the
 //! change of units costs no accuracy, and data scaled by 1e150 or 1e-150 run through the same numbers as data near 1.
 
-use crate::data::Design;
+use crate::data::{Design, chunks};
 use rayon::prelude::*;
 
 /// Largest |log2| the scaled caps may have.
@@ -15,21 +15,32 @@ pub(super) struct Scaled<'a> {
     x: &'a dyn Design,
     /// 2^e
     unit: f64,
+    /// The largest |x'|.
+    largest: f64,
 }
 
 impl<'a> Scaled<'a> {
     /// Units that bring the largest entry near 1, or nearer to the caps where those would leave the range.
     pub(super) fn new(x: &'a dyn Design, caps: &[f64]) -> Self {
-        let entry = (0..x.rows()).into_par_iter().map(|row| largest_entry(x, row)).reduce(|| 0.0, f64::max);
+        let entry = chunks(x)
+            .into_par_iter()
+            .map_init(Vec::new, |scratch, rows| largest_of(x.stored_in(rows, scratch)))
+            .reduce(|| 0.0, f64::max);
         let cap = caps.iter().fold(0.0f64, |largest, &cap| largest.max(cap));
         if entry == 0.0 || cap == 0.0 {
-            return Scaled { x, unit: 1.0 };
+            return Scaled { x, unit: 1.0, largest: entry };
         }
         let exponent = entry.log2().floor() + 1.0;
         let scaled_cap = cap.log2() + 2.0 * exponent;
         let excess = scaled_cap - scaled_cap.clamp(-CAP_RANGE, CAP_RANGE);
         let exponent = exponent - (0.5 * excess).trunc();
-        Scaled { x, unit: 2f64.powi(exponent as i32) }
+        let unit = 2f64.powi(exponent as i32);
+        Scaled { x, unit, largest: entry / unit }
+    }
+
+    /// Some rows of the same data, in the same units.
+    pub(super) fn of<'b>(&self, x: &'b dyn Design) -> Scaled<'b> {
+        Scaled { x, unit: self.unit, largest: self.largest }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -48,6 +59,11 @@ impl<'a> Scaled<'a> {
     /// Factor from x to x'.
     pub(super) fn shrink(&self) -> f64 {
         1.0 / self.unit
+    }
+
+    /// A bound of every |x'_row|^2.
+    pub(super) fn largest_squared_norm(&self) -> f64 {
+        self.largest * self.largest * self.cols() as f64
     }
 
     /// x'_row . w
@@ -104,10 +120,18 @@ impl<'a> Scaled<'a> {
     }
 }
 
-fn largest_entry(x: &dyn Design, row: usize) -> f64 {
-    let mut largest = 0.0f64;
-    x.for_each(row, &mut |_, value| largest = largest.max(value.abs()));
-    largest
+/// The largest absolute value, eight at a time.
+fn largest_of(values: &[f64]) -> f64 {
+    let mut lanes = [0.0f64; 8];
+    let pieces = values.chunks_exact(8);
+    let rest = pieces.remainder().iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    for piece in pieces {
+        for lane in 0..8 {
+            let value = piece[lane].abs();
+            lanes[lane] = if value > lanes[lane] { value } else { lanes[lane] };
+        }
+    }
+    lanes.into_iter().fold(rest, f64::max)
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn bits(model: &Model) -> Vec<u64> {
     all.extend(&p.coefficients);
     all.extend(p.kernel.gamma());
     match &p.function {
-        Function::Linear { weights } => all.extend(weights),
+        Function::Linear { weights } | Function::Squares { weights } => all.extend(weights),
         Function::Kernel { rows: Rows::Dense(rows) } => all.extend(rows.values()),
         Function::Kernel { rows: Rows::Sparse(rows) } => all.extend(rows.values()),
         Function::Precomputed => {}
@@ -115,6 +115,8 @@ fn functions(features: usize, support: usize, count: usize) -> impl Strategy<Val
     prop_oneof![
         prop::collection::vec(finite(), features * count)
             .prop_map(|weights| (KernelFunction::Linear, Function::Linear { weights })),
+        prop::collection::vec(finite(), 2 * features * count)
+            .prop_map(|weights| (KernelFunction::Linear, Function::Squares { weights })),
         (kernels(), dense),
         (kernels(), sparse),
         Just((KernelFunction::Precomputed, Function::Precomputed)),

@@ -16,6 +16,7 @@
 mod exponential;
 mod hinge;
 mod logistic;
+pub(crate) mod squared_hinge;
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -80,6 +81,11 @@ impl Loss {
     /// exp(-u)
     pub fn exponential() -> Loss {
         Loss { base: &exponential::Exponential, truncation: None }
+    }
+
+    /// [1 - u]_+^2, not truncated.
+    pub(crate) fn squared_hinge() -> Loss {
+        Loss { base: &squared_hinge::SquaredHinge, truncation: None }
     }
 
     /// The untruncated loss of that name.

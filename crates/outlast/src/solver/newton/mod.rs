@@ -44,7 +44,7 @@ const MOST_STEPS: usize = 1000;
 
 /// Largest c |x|^2 worked with. Beyond it the penalty is below the rounding of the loss by more than its square, no gap can
 /// be certified, and the minimiser is that of this value; the status says `Inaccurate`.
-const STEEPEST: f64 = 1e40;
+pub(super) const STEEPEST: f64 = 1e40;
 
 /// Solves a problem with a smooth loss, truncated or not.
 ///

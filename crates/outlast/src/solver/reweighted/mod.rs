@@ -1,0 +1,362 @@
+//! Concave functions of convex losses, by reweighting: the capped l_p machine and its relatives.
+//!
+//! ```text
+//! min  1/2 sum_j |f_j|^2 + sum_i c_i h(g_i),      g_i = sum_j l(y_ij (f_j(x_i) + b_j)),      h concave
+//! ```
+//!
+//! A round takes the row weights d_i = h'(g_i) and minimises 1/2 sum_j |f_j|^2 + sum_i c_i d_i g_i, which splits into one convex
+//! problem for each function (Nie, Wang and Huang 2017, algorithm 1, step 2, which their algorithm 2 does not carry out). With the
+//! squared hinge that is a finite Newton method; p = 1 with one function goes through the solvers of the hinge. Two to ten rounds
+//! where h only caps; where its slope is infinite at 0 (p < 2) it is bounded by tangents below a floor that is lowered in turns.
+//!
+//! The objective has many local minima. [`solve`] runs from several starts ([`starts`]) and keeps the best.
+//! [`Settings::alternating`] is the paper's algorithm 2 instead: one linear system a function and round.
+
+mod caps;
+mod general;
+mod machine;
+mod narrow;
+mod scheme;
+mod space;
+mod squares;
+mod starts;
+mod stored;
+
+pub use space::Matrix;
+
+use super::majorize::{self, Step};
+use super::{Options, Solution, Status};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::problem::concave::{Concave, Robust};
+use crate::problem::{Coded, Loss};
+use scheme::{Functions, Points, Quadratic, Reweighting, limits, loose};
+use space::Space;
+use std::sync::Arc;
+
+/// The solvers' names: what a user can ask for.
+pub const NAMES: &[&str] = &["exact", "alternating"];
+
+/// Rounds of the paper's heuristic in which the cap moves.
+const MOVING_ROUNDS: usize = 5;
+
+/// Relative decrease at which a loop ends.
+const DECREASE: f64 = 1e-8;
+
+/// The same for p < 2, whose weights never stand still.
+const MOVING_DECREASE: f64 = 1e-7;
+
+/// The same where only a better start is wanted.
+const COARSE_DECREASE: f64 = 1e-4;
+
+/// Where the cap comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CapRule {
+    /// The problem's loss has it.
+    Fixed,
+    /// During the first five rounds it is put where this share of the rows' weight lies beyond it, and stays there.
+    Beyond(f64),
+}
+
+/// What is special to this solver.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Where the cap comes from.
+    pub cap: CapRule,
+    /// The paper's algorithm 2 instead of exact rounds.
+    pub alternating: bool,
+    /// Which matrix the systems are written in.
+    pub matrix: Matrix,
+    /// Whether several starts are tried.
+    pub portfolio: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { cap: CapRule::Fixed, alternating: false, matrix: Matrix::Auto, portfolio: true }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// `truncated` are the rows beyond the cap.
+    pub solution: Solution,
+    /// The cap, infinite for none.
+    pub cap: f64,
+    /// What each row would cost without a cap.
+    pub losses: Vec<f64>,
+}
+
+/// Where a run from one start ended.
+struct Run {
+    points: Points,
+    weights: Vec<f64>,
+    trace: Vec<f64>,
+    /// P with h itself.
+    objective: f64,
+    iterations: usize,
+    status: Status,
+    exhausted: bool,
+}
+
+/// Solves.
+///
+/// ```
+/// use outlast::problem::{Coded, concave::{self, Robust}};
+/// use outlast::solver::{Options, reweighted};
+/// use outlast::{Control, Dense, KernelFunction};
+///
+/// let x = Dense::from_rows(&[[-2.0], [-1.0], [1.0], [2.0], [50.0]]);
+/// let loss = Robust::new(concave::from_name("lp")?, 2.0, 4.0, 1);
+/// let problem = Coded {
+///     x: &x,
+///     codes: &[0, 0, 1, 1, 0],
+///     functions: 1,
+///     caps: &[1.0; 5],
+///     loss: &loss,
+///     kernel: &KernelFunction::Linear,
+///     intercept: true,
+/// };
+/// let found = reweighted::solve(&problem, &Default::default(), &Options::default(), &Control::default())?;
+/// assert_eq!(found.solution.truncated, [false, false, false, false, true]);
+/// # Ok::<(), outlast::Error>(())
+/// ```
+pub fn solve(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
+    if settings.alternating {
+        return alternate(problem, settings, options, control);
+    }
+    let base = problem.loss.base.name();
+    let squared = base == Loss::squared_hinge().base().name();
+    let space = if squared { Space::new(problem, settings.matrix, options)? } else { Space::Other };
+    let machines = match squared {
+        true => space.machines(problem, options),
+        false => space::general_machines(problem, Loss::from_name(base)?, options),
+    };
+    let name = match (squared, &space) {
+        (true, Space::Other) | (false, _) => "reweighted",
+        _ => "finite-newton",
+    };
+    let mut functions = Functions { problem: *problem, loss: problem.loss.clone(), machines };
+    let plain = vec![1.0; problem.rows()];
+    let first = functions.minimize(&plain, options.tolerance, control)?;
+    if let CapRule::Beyond(share) = settings.cap {
+        move_cap(&mut functions, share, plain, options, control)?;
+    }
+    let mut best = starts::best(&mut functions, settings, first, options, control)?;
+    functions.go_to(&best.points);
+    let (gap, expansion) = certify(&mut functions, &mut best, options, control)?;
+    Ok(found(&functions, best, (gap, expansion), options, name))
+}
+
+/// The heuristic: rounds in which the cap follows the losses.
+fn move_cap(
+    functions: &mut Functions,
+    share: f64,
+    mut weights: Vec<f64>,
+    options: &Options,
+    control: &Control,
+) -> Result<()> {
+    for round in 0..MOVING_ROUNDS {
+        put_cap(functions, share);
+        if round + 1 == MOVING_ROUNDS {
+            break;
+        }
+        let next = functions.slopes(&*working(&functions.loss));
+        if next == weights || !functions.any(&next) {
+            break;
+        }
+        weights = next;
+        functions.minimize(&weights, loose(options.tolerance), control)?;
+    }
+    Ok(())
+}
+
+/// Puts the cap where that share of the rows lies beyond it.
+fn put_cap(functions: &mut Functions, share: f64) {
+    let losses: Vec<f64> = functions.convex_losses().iter().map(|&g| functions.loss.concave.uncapped(g)).collect();
+    functions.loss = functions.loss.with_cap(caps::beyond(&losses, functions.problem.caps, share));
+}
+
+/// The bound of h that rough work is done with.
+fn working(loss: &Robust) -> Arc<dyn Concave> {
+    let bounds = loss.concave.bounds();
+    bounds[(bounds.len() - 1).min(1)].clone()
+}
+
+/// Runs the loop from given row weights with each bound of h in turn.
+fn run_from(
+    functions: &mut Functions,
+    weights: Vec<f64>,
+    bounds: &[Arc<dyn Concave>],
+    decrease: f64,
+    options: &Options,
+    control: &Control,
+) -> Result<Run> {
+    let first = functions.minimize(&weights, options.tolerance, control)?;
+    run_on(functions, weights, first, bounds, decrease, options, control)
+}
+
+/// As [`run_from`], from a point that is already the minimiser for these weights.
+fn run_on(
+    functions: &mut Functions,
+    mut weights: Vec<f64>,
+    first: Step,
+    bounds: &[Arc<dyn Concave>],
+    decrease: f64,
+    options: &Options,
+    control: &Control,
+) -> Result<Run> {
+    let (mut trace, mut iterations, mut status, mut exhausted) = (Vec::new(), 0, first.status, false);
+    let mut start = first;
+    for (number, bound) in bounds.iter().enumerate() {
+        let last = number + 1 == bounds.len();
+        let limits = limits(options.tolerance, if last { decrease } else { COARSE_DECREASE }, options.max_steps);
+        let mut method = Reweighting { functions, concave: &**bound, weights, exhausted: false, saved: None };
+        let report = majorize::run(&mut method, start, &limits, "capped", control)?;
+        weights = method.weights;
+        exhausted = method.exhausted;
+        append(&mut trace, &report.trace);
+        iterations += report.iterations;
+        status = report.status;
+        start = Step { gap: report.gap, iterations: 0, status };
+        if status == Status::TimeLimit {
+            break;
+        }
+    }
+    let objective = functions.objective(&*functions.loss.concave);
+    Ok(Run { points: functions.points(), weights, trace, objective, iterations, status, exhausted })
+}
+
+/// Values of one bound after those of the bound above it: what does not go down is left out.
+fn append(trace: &mut Vec<f64>, more: &[f64]) {
+    for &value in more {
+        if trace.last().is_none_or(|last| value < *last) {
+            trace.push(value);
+        }
+    }
+}
+
+/// The certified gap of the last convex problem and the expansions; solved once more, harder, where that misses the tolerance.
+fn certify(functions: &mut Functions, best: &mut Run, options: &Options, control: &Control) -> Result<(f64, Vec<f64>)> {
+    let (gap, expansion) = functions.certify(&best.weights);
+    if gap <= options.tolerance || best.status == Status::TimeLimit {
+        return Ok((gap, expansion));
+    }
+    let step = functions.minimize(&best.weights, 1e-6 * options.tolerance, control)?;
+    best.iterations += step.iterations;
+    let objective = functions.objective(&*functions.loss.concave);
+    let (better, polished) = functions.certify(&best.weights);
+    if better < gap && objective <= best.objective {
+        best.objective = objective;
+        best.points = functions.points();
+        return Ok((better, polished));
+    }
+    functions.go_to(&best.points);
+    Ok((gap, expansion))
+}
+
+/// Algorithm 2 of the paper, from D = I and M = 0.
+fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
+    let squared = Robust::squared(problem.loss.power, problem.loss.cap);
+    if problem.loss.form.name() != "lp" {
+        let found = format!("\"alternating\" with the loss {:?}", problem.loss.form.name());
+        return Err(Error::parameter("solver", found, "\"exact\", or the loss \"lp\""));
+    }
+    let space = Space::new(problem, settings.matrix, options)?;
+    if let Space::Other = space {
+        let found = format!("\"alternating\" with {} rows and {} columns", problem.rows(), problem.x.cols());
+        return Err(Error::parameter("solver", found, "\"exact\", or a cache_size that holds the kernel matrix"));
+    }
+    let mut functions = Functions { problem: *problem, loss: squared, machines: space.machines(problem, options) };
+    let targets = functions.targets();
+    let mut weights = vec![1.0; problem.rows()];
+    functions.regress(&weights, &targets, control)?;
+    let mut rounds = 1;
+    if let CapRule::Beyond(share) = settings.cap {
+        while rounds < MOVING_ROUNDS {
+            put_cap(&mut functions, share);
+            weights = functions.slopes(&*floored(&functions.loss));
+            let targets = functions.targets();
+            functions.regress(&weights, &targets, control)?;
+            rounds += 1;
+        }
+        put_cap(&mut functions, share);
+    }
+    let bound = floored(&functions.loss);
+    let exact = functions.loss.concave.clone();
+    let start = Step { gap: 0.0, iterations: rounds, status: Status::Converged };
+    let mut method = Quadratic {
+        functions: &mut functions,
+        concave: &*bound,
+        weights,
+        targets: Vec::new(),
+        exhausted: false,
+        saved: None,
+    };
+    let report = majorize::run(&mut method, start, &limits(1.0, DECREASE, options.max_steps), "alternating", control)?;
+    let (weights, exhausted) = (method.weights, method.exhausted);
+    let run = Run {
+        points: functions.points(),
+        weights,
+        objective: functions.objective(&*exact),
+        trace: report.trace,
+        iterations: report.iterations,
+        status: report.status,
+        exhausted,
+    };
+    let certificate = functions.certify(&run.weights);
+    // the gap is that of the convex bound; the algorithm stops by its decrease, as the paper's does
+    let loose = Options { tolerance: f64::INFINITY, ..options.clone() };
+    Ok(found(&functions, run, certificate, &loose, "alternating"))
+}
+
+/// The bound that algorithm 2 works with: one floor for good, high enough that rows outside the margin are not held fast.
+fn floored(loss: &Robust) -> Arc<dyn Concave> {
+    loss.concave.bounds()[0].clone()
+}
+
+fn found(
+    functions: &Functions,
+    run: Run,
+    (gap, expansion): (f64, Vec<f64>),
+    options: &Options,
+    solver: &'static str,
+) -> Found {
+    let problem = functions.problem;
+    let mut trace = run.trace;
+    // from the last bound of h to h itself
+    append(&mut trace, &[run.objective]);
+    if let Some(last) = trace.last_mut() {
+        *last = last.min(run.objective);
+    }
+    let status = match run.status {
+        _ if run.exhausted => Status::AllCapped,
+        Status::Converged | Status::Inaccurate if gap <= options.tolerance => Status::Converged,
+        Status::Converged => Status::Inaccurate,
+        other => other,
+    };
+    let weights: Option<Vec<Vec<f64>>> = functions.machines.iter().map(|machine| machine.coefficients()).collect();
+    let n = problem.rows();
+    let decision =
+        (0..n).flat_map(|row| functions.machines.iter().map(move |machine| machine.decision()[row])).collect();
+    let g = functions.convex_losses();
+    Found {
+        solution: Solution {
+            expansion,
+            weights: weights.map(|weights| weights.concat()),
+            intercepts: functions.machines.iter().map(|machine| machine.intercept()).collect(),
+            decision,
+            truncated: g.iter().map(|&g| functions.loss.gives_up(g)).collect(),
+            majorant: None,
+            objective: run.objective,
+            gap,
+            trace,
+            iterations: run.iterations,
+            status,
+            solver,
+        },
+        cap: functions.loss.cap,
+        losses: g.iter().map(|&g| functions.loss.concave.uncapped(g)).collect(),
+    }
+}

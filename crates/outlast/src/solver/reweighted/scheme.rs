@@ -1,0 +1,240 @@
+//! The two majorisers of h(g), as instances of the one loop.
+//!
+//! | majoriser | bound of c h(g) at the current point | minimised by |
+//! |---|---|---|
+//! | [`Reweighting`] | c h'(g_i) g, convex in f | the machines, exactly |
+//! | [`Quadratic`] | and g = sum_j [1 - y_j f_j]_+^2 by sum_j (t_j - f_j)^2, t_j = y_j max(1, y_j f_j) | one linear system a function |
+//!
+//! The second is algorithm 2 of Nie, Wang and Huang: cheaper steps, many more of them.
+
+use super::super::majorize::{Majorizer, Step};
+use super::super::{Status, majorize::Limits};
+use super::machine::{Machine, Point};
+use super::squares::sums;
+use crate::control::Control;
+use crate::error::Result;
+use crate::problem::Coded;
+use crate::problem::concave::{Concave, Robust};
+use rayon::prelude::*;
+
+/// Decision functions with their problem.
+pub(super) struct Functions<'a> {
+    pub problem: Coded<'a>,
+    /// The loss, which has its cap from here.
+    pub loss: Robust,
+    pub machines: Vec<Box<dyn Machine + 'a>>,
+}
+
+/// The points of all machines.
+pub(super) type Points = Vec<Point>;
+
+impl Functions<'_> {
+    /// g of every row.
+    pub(super) fn convex_losses(&self) -> Vec<f64> {
+        let base = self.loss.base;
+        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
+        let of_row = |row: usize| -> f64 {
+            let terms = values.iter().enumerate();
+            terms.map(|(function, f)| base.value(self.problem.sign(row, function) * f[row])).sum()
+        };
+        (0..self.problem.rows()).into_par_iter().with_min_len(4096).map(of_row).collect()
+    }
+
+    pub(super) fn penalty(&self) -> f64 {
+        self.machines.iter().map(|machine| machine.half_norm()).sum()
+    }
+
+    /// P with a given h.
+    pub(super) fn objective(&self, concave: &dyn Concave) -> f64 {
+        let (g, caps) = (self.convex_losses(), self.problem.caps);
+        let term = |row: usize| if caps[row] > 0.0 { [caps[row] * concave.value(g[row])] } else { [0.0] };
+        self.penalty() + sums(g.len(), term)[0]
+    }
+
+    /// h'(g) of every row.
+    pub(super) fn slopes(&self, concave: &dyn Concave) -> Vec<f64> {
+        self.convex_losses().into_par_iter().with_min_len(4096).map(|g| concave.slope(g)).collect()
+    }
+
+    /// Whether these row weights leave anything to fit.
+    pub(super) fn any(&self, weights: &[f64]) -> bool {
+        weights.iter().zip(self.problem.caps).any(|(weight, cap)| *weight > 0.0 && *cap > 0.0)
+    }
+
+    fn costs(&self, weights: &[f64]) -> Vec<f64> {
+        self.problem.caps.iter().zip(weights).map(|(cap, weight)| cap * weight).collect()
+    }
+
+    /// Minimises the convex bound of given row weights, the functions in parallel.
+    pub(super) fn minimize(&mut self, weights: &[f64], tolerance: f64, control: &Control) -> Result<Step> {
+        let costs = self.costs(weights);
+        let solve = |machine: &mut Box<dyn Machine + '_>| machine.minimize(&costs, tolerance, control);
+        let steps: Vec<Step> = match self.machines.as_mut_slice() {
+            [only] => vec![solve(only)?],
+            many => many.par_iter_mut().map(solve).collect::<Result<_>>()?,
+        };
+        Ok(together(&steps))
+    }
+
+    /// One linear system a function, for targets that are rows x functions. `false` where a machine has none.
+    pub(super) fn regress(&mut self, weights: &[f64], targets: &[Vec<f64>], control: &Control) -> Result<bool> {
+        let costs = self.costs(weights);
+        let pairs = self.machines.par_iter_mut().zip(targets);
+        let done: Vec<bool> =
+            pairs.map(|(machine, targets)| machine.regress(&costs, targets, control)).collect::<Result<_>>()?;
+        Ok(done.into_iter().all(|done| done))
+    }
+
+    /// t_j = y_j max(1, y_j f_j) at the current point.
+    pub(super) fn targets(&self) -> Vec<Vec<f64>> {
+        let of_function = |function: usize| {
+            let rows = self.machines[function].decision().iter().enumerate();
+            rows.map(|(row, f)| {
+                let sign = self.problem.sign(row, function);
+                sign * (sign * f).max(1.0)
+            })
+            .collect()
+        };
+        (0..self.machines.len()).map(of_function).collect()
+    }
+
+    pub(super) fn points(&self) -> Points {
+        self.machines.iter().map(|machine| machine.point()).collect()
+    }
+
+    pub(super) fn go_to(&mut self, points: &Points) {
+        self.machines.iter_mut().zip(points).for_each(|(machine, point)| machine.go_to(point));
+    }
+
+    /// Relative gap of the convex problem of these row weights, and the expansions, rows x functions.
+    pub(super) fn certify(&mut self, weights: &[f64]) -> (f64, Vec<f64>) {
+        let costs = self.costs(weights);
+        let found: Vec<_> = self.machines.iter_mut().map(|machine| machine.certify(&costs)).collect();
+        let (primal, dual) = found.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.primal, sum.1 + one.dual));
+        let gap: f64 = (primal - dual) / f64::max(primal, f64::MIN_POSITIVE);
+        let n = self.problem.rows();
+        let expansion = (0..n).flat_map(|row| found.iter().map(move |one| one.expansion[row])).collect();
+        (if gap.is_nan() { f64::INFINITY } else { gap.max(0.0) }, expansion)
+    }
+}
+
+/// Several solves as one.
+fn together(steps: &[Step]) -> Step {
+    let worst = |status: Status| match status {
+        Status::Converged => 0,
+        Status::Inaccurate => 1,
+        _ => 2,
+    };
+    Step {
+        gap: steps.iter().map(|step| step.gap).fold(0.0, f64::max),
+        iterations: steps.iter().map(|step| step.iterations).sum(),
+        status: steps.iter().map(|step| step.status).max_by_key(|&status| worst(status)).unwrap_or(Status::Converged),
+    }
+}
+
+/// The convex bound with row weights h'(g).
+pub(super) struct Reweighting<'a, 'b> {
+    pub functions: &'b mut Functions<'a>,
+    pub concave: &'b dyn Concave,
+    pub weights: Vec<f64>,
+    /// Whether the weights would all have become 0.
+    pub exhausted: bool,
+    pub saved: Option<(Points, Vec<f64>)>,
+}
+
+impl Majorizer for Reweighting<'_, '_> {
+    fn objective(&mut self) -> f64 {
+        self.functions.objective(self.concave)
+    }
+
+    fn majorize(&mut self) -> usize {
+        let weights = self.functions.slopes(self.concave);
+        if !self.functions.any(&weights) {
+            self.exhausted = true;
+            return 0;
+        }
+        let caps = self.functions.problem.caps;
+        let changed = (0..weights.len()).filter(|&row| caps[row] > 0.0 && weights[row] != self.weights[row]).count();
+        self.weights = weights;
+        changed
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        self.functions.minimize(&self.weights, tolerance, control)
+    }
+
+    fn save(&mut self) {
+        self.saved = Some((self.functions.points(), self.weights.clone()));
+    }
+
+    fn restore(&mut self) {
+        if let Some((points, weights)) = &self.saved {
+            self.functions.go_to(points);
+            self.weights.clone_from(weights);
+        }
+    }
+}
+
+/// The quadratic bound of squared residuals.
+pub(super) struct Quadratic<'a, 'b> {
+    pub functions: &'b mut Functions<'a>,
+    pub concave: &'b dyn Concave,
+    pub weights: Vec<f64>,
+    pub targets: Vec<Vec<f64>>,
+    pub exhausted: bool,
+    pub saved: Option<(Points, Vec<f64>)>,
+}
+
+impl Majorizer for Quadratic<'_, '_> {
+    fn objective(&mut self) -> f64 {
+        self.functions.objective(self.concave)
+    }
+
+    fn majorize(&mut self) -> usize {
+        let weights = self.functions.slopes(self.concave);
+        if !self.functions.any(&weights) {
+            self.exhausted = true;
+            return 0;
+        }
+        let targets = self.functions.targets();
+        let changed = usize::from(weights != self.weights) + usize::from(targets != self.targets);
+        self.weights = weights;
+        self.targets = targets;
+        changed
+    }
+
+    fn minimize(&mut self, _: f64, control: &Control) -> Result<Step> {
+        let done = self.functions.regress(&self.weights, &self.targets, control)?;
+        let status = if done { Status::Converged } else { Status::Inaccurate };
+        Ok(Step { gap: 0.0, iterations: 1, status })
+    }
+
+    fn save(&mut self) {
+        self.saved = Some((self.functions.points(), self.weights.clone()));
+    }
+
+    fn restore(&mut self) {
+        if let Some((points, weights)) = &self.saved {
+            self.functions.go_to(points);
+            self.weights.clone_from(weights);
+        }
+    }
+}
+
+/// How far a round is solved while the row weights still move. Newton's steps go down whatever the weights, so one or two of
+/// them do; the last round is solved in full.
+const LOOSE: f64 = 1e-2;
+
+/// Tolerances below this are asked for where exact rounds cost next to nothing, so that two ways of writing the same data take the
+/// same path.
+const EXACT: f64 = 1e-6;
+
+/// The tolerance of a round after which others follow.
+pub(super) fn loose(tolerance: f64) -> f64 {
+    if tolerance < EXACT { tolerance } else { tolerance.max(LOOSE) }
+}
+
+/// How the loop runs: until a round gains less than `decrease`.
+pub(super) fn limits(tolerance: f64, decrease: f64, max_steps: usize) -> Limits {
+    Limits { tolerance, loose: loose(tolerance), decrease, max_steps }
+}

@@ -1,0 +1,217 @@
+//! Which machines a problem gets, and the matrices they share.
+//!
+//! | machines | for | kept |
+//! |---|---|---|
+//! | [`Narrow`] | squared hinge, linear, d <= n and d <= 2,000 | d x d for each function |
+//! | [`Stored`] | squared hinge, kernels, and linear with d > n | the n x n kernel matrix, once |
+//! | [`General`] | the other losses, and whatever is too large for these | what the solver behind keeps |
+
+use super::super::Options;
+use super::super::newton::STEEPEST;
+use super::super::scaled::Scaled;
+use super::general::General;
+use super::machine::Machine;
+use super::narrow::Narrow;
+use super::stored::{Stored, Values, from_inner_products};
+use crate::data::Design;
+use crate::error::{Error, Result};
+use crate::linalg::dot;
+use crate::problem::{Coded, KernelFunction, Loss};
+use rayon::prelude::*;
+
+/// Which matrix the squared hinge's systems are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Matrix {
+    /// The smaller one that fits.
+    #[default]
+    Auto,
+    /// d x d, linear functions only.
+    Columns,
+    /// n x n.
+    Rows,
+}
+
+const MOST_COLUMNS: usize = 2000;
+
+/// Rows up to which an n x n matrix is used for linear functions.
+const MOST_ROWS: usize = 6000;
+
+/// Rows from which the values of an rbf kernel are computed from inner products.
+const MANY_ROWS: usize = 300;
+
+/// Matrices that machines borrow.
+pub(super) enum Space<'a> {
+    Columns(Scaled<'a>),
+    Rows(Values),
+    Other,
+}
+
+impl<'a> Space<'a> {
+    /// The space of squared hinges.
+    pub(super) fn new(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
+        let linear = matches!(problem.kernel, KernelFunction::Linear);
+        let (n, d) = (problem.rows(), problem.x.cols());
+        let room = n.saturating_mul(n).saturating_mul(8) <= options.cache_bytes.max(1 << 20);
+        let columns = || Space::Columns(Scaled::new(problem.x, problem.caps));
+        match matrix {
+            Matrix::Columns if linear => Ok(columns()),
+            Matrix::Columns => Err(Error::parameter("matrix", "columns", "rows, or the linear kernel")),
+            Matrix::Rows => Ok(Space::Rows(values(problem))),
+            Matrix::Auto if linear && d <= n && d <= MOST_COLUMNS => Ok(columns()),
+            Matrix::Auto if room && (!linear || n <= MOST_ROWS) => Ok(Space::Rows(values(problem))),
+            Matrix::Auto => Ok(Space::Other),
+        }
+    }
+
+    /// The machines of a problem with the squared hinge.
+    pub(super) fn machines<'b>(&'b self, problem: &Coded<'b>, options: &Options) -> Vec<Box<dyn Machine + 'b>> {
+        let of_function = |function: usize| -> Box<dyn Machine + 'b> {
+            let signs = signs(problem, function);
+            match self {
+                Space::Columns(data) => {
+                    let most = STEEPEST / data.largest_squared_norm().max(1.0);
+                    Box::new(Narrow::new(data, signs, problem.intercept, most))
+                }
+                Space::Rows(values) => Box::new(Stored::new(values, signs, problem.intercept)),
+                Space::Other => Box::new(general(problem, Loss::squared_hinge(), signs, options)),
+            }
+        };
+        (0..problem.functions).map(of_function).collect()
+    }
+}
+
+/// The machines of any other loss.
+pub(super) fn general_machines<'b>(problem: &Coded<'b>, loss: Loss, options: &Options) -> Vec<Box<dyn Machine + 'b>> {
+    let of_function = |function: usize| -> Box<dyn Machine + 'b> {
+        Box::new(general(problem, loss, signs(problem, function), options))
+    };
+    (0..problem.functions).map(of_function).collect()
+}
+
+fn general<'b>(problem: &Coded<'b>, loss: Loss, signs: Vec<f64>, options: &Options) -> General<'b> {
+    General::new((problem.x, problem.kernel), loss, signs, problem.intercept, options.clone())
+}
+
+fn signs(problem: &Coded, function: usize) -> Vec<f64> {
+    (0..problem.rows()).map(|row| problem.sign(row, function)).collect()
+}
+
+fn values(problem: &Coded) -> Values {
+    let (x, n) = (problem.x, problem.rows());
+    let quick = match problem.kernel {
+        KernelFunction::Linear => Some(linear_values(problem)),
+        KernelFunction::Rbf { gamma } if !x.is_sparse() && n >= MANY_ROWS => {
+            rbf_values(x, *gamma).map(|matrix| (matrix, 1.0))
+        }
+        _ => None,
+    };
+    let (matrix, unit) = quick.unwrap_or_else(|| {
+        let mut matrix = vec![0.0; n * n];
+        let all: Vec<u32> = (0..n as u32).collect();
+        let mut rows: Vec<&mut [f64]> = matrix.chunks_mut(n.max(1)).collect();
+        problem.kernel.for_each_row(x, x, &all, &all, &mut rows, |row, values| row.copy_from_slice(values));
+        (matrix, 1.0)
+    });
+    let largest = (0..n).map(|row| matrix[row * n + row].abs()).fold(f64::MIN_POSITIVE, f64::max);
+    Values { rows: n, matrix, unit, most: STEEPEST / largest.max(1.0) }
+}
+
+/// Inner products in the units of [`Scaled`], and the factor of the weights that goes with them.
+fn linear_values(problem: &Coded) -> (Vec<f64>, f64) {
+    let data = Scaled::new(problem.x, problem.caps);
+    let (design, n, d) = (data.design(), data.rows(), data.cols());
+    let (shrink, unit) = (data.shrink(), data.enter(1.0));
+    if design.is_sparse() {
+        let mut matrix = vec![0.0; n * n];
+        matrix.par_chunks_mut(n.max(1)).enumerate().for_each_init(
+            || vec![0.0; d],
+            |own, (row, out)| {
+                design.for_each(row, &mut |column, value| own[column] = value * shrink);
+                out.iter_mut().enumerate().for_each(|(other, out)| *out = data.dot(other, own));
+                design.for_each(row, &mut |column, _| own[column] = 0.0);
+            },
+        );
+        return (matrix, unit);
+    }
+    let mut scratch = Vec::new();
+    let rows = design.block(0..n, &mut scratch);
+    let moderate = shrink.log2().abs() < 200.0;
+    let matrix = match moderate {
+        true => from_inner_products(rows, n, |_, _, inner| inner * shrink * shrink),
+        false => from_inner_products(&rows.iter().map(|x| x * shrink).collect::<Vec<f64>>(), n, |_, _, inner| inner),
+    };
+    (matrix, unit)
+}
+
+/// exp(-gamma |x - z|^2) from the inner products of centred rows; `None` where their squares overflow.
+fn rbf_values(x: &dyn Design, gamma: f64) -> Option<Vec<f64>> {
+    let (n, d) = (x.rows(), x.cols());
+    let mut scratch = Vec::new();
+    let mut rows = x.block(0..n, &mut scratch).to_vec();
+    let mut means = vec![0.0; d];
+    for row in rows.chunks_exact(d) {
+        means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / n as f64);
+    }
+    for row in rows.chunks_exact_mut(d) {
+        row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean);
+    }
+    let squares: Vec<f64> = rows.chunks_exact(d).map(|row| dot(row, row)).collect();
+    if !squares.iter().all(|square| *square < 1e300) {
+        return None;
+    }
+    Some(from_inner_products(&rows, n, |i, j, inner| {
+        let square = if i == j { 0.0 } else { (squares[i] + squares[j] - 2.0 * inner).max(0.0) };
+        exp_negative(-gamma * square)
+    }))
+}
+
+/// exp(x) for x <= 0, to an error of a few roundings: a library call each would cost more than the inner product. With
+/// x = k log 2 + r, |r| <= log(2) / 2, it is 2^k times the Taylor polynomial of exp(r), whose remainder is below 1e-17.
+#[inline(always)]
+fn exp_negative(x: f64) -> f64 {
+    const HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LOW: f64 = 1.908_214_929_270_587_7e-10;
+    // adding and taking away 1.5 * 2^52 rounds to a whole number
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    const INVERSE_FACTORIALS: [f64; 14] = [
+        1.0 / 6_227_020_800.0,
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ];
+    // below that the result is 0 to working precision beside the 1 on the diagonal; also stops NaN and -infinity
+    if !(x > -700.0) {
+        return 0.0;
+    }
+    let k = (x * std::f64::consts::LOG2_E + ROUND) - ROUND;
+    let r = (x - k * HIGH) - k * LOW;
+    let power = INVERSE_FACTORIALS.iter().fold(0.0, |sum, factor| sum * r + factor);
+    power * f64::from_bits(((1023 + k as i64) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exp_negative;
+
+    #[test]
+    fn exponentials_are_those_of_the_library() {
+        for step in 0..70_000 {
+            let x = -0.01 * f64::from(step) + 1e-3 * f64::from(step % 7);
+            let (own, library) = (exp_negative(x.min(0.0)), x.min(0.0).exp());
+            assert!((own - library).abs() <= 1e-15 * library, "{x}: {own} {library}");
+        }
+        assert_eq!(exp_negative(0.0), 1.0);
+        assert_eq!(exp_negative(f64::NEG_INFINITY), 0.0);
+        assert_eq!(exp_negative(-1e300), 0.0);
+    }
+}
