@@ -41,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import ablation  # noqa: E402
 import capped  # noqa: E402
+import lq  # noqa: E402
 import many  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
@@ -61,7 +62,7 @@ def main():
     results = []
     asked = (arguments.data, arguments.quick, arguments.limit)
     for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked), ablation.jobs(*asked, arguments.reference),
-                               capped.jobs(*asked)):
+                               capped.jobs(*asked), lq.jobs(arguments.quick, arguments.limit)):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:
