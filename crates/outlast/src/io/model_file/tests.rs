@@ -61,7 +61,7 @@ fn bits(model: &Model) -> Vec<u64> {
     all.extend(&p.coefficients);
     all.extend(p.kernel.gamma());
     match &p.function {
-        Function::Linear { weights } => all.extend(weights),
+        Function::Linear { weights } | Function::Squares { weights } => all.extend(weights),
         Function::Kernel { rows: Rows::Dense(rows) } => all.extend(rows.values()),
         Function::Kernel { rows: Rows::Sparse(rows) } => all.extend(rows.values()),
         Function::Precomputed => {}
