@@ -3,7 +3,8 @@
 //! ```text
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
 //! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and the l1 solutions
-//!           of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already
+//!           of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already; those that did not change with C
+//!           are left out
 //! q > 1     each C by itself; two classes with q = 2 start from the C before
 //! ```
 //!
@@ -22,6 +23,9 @@ use crate::problem::LqProblem;
 
 /// How many times C the l1 solutions are taken from, unless they have too many columns.
 const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
+
+/// Relative difference of coefficients that are alike.
+const ALIKE: f64 = 0.05;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -126,21 +130,33 @@ impl Path<'_> {
         control: &Control,
     ) -> Result<Vec<Solution>> {
         let (rough, fine) = portfolio::efforts(options);
-        let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-4, ..rough };
+        // neighbours are close: what a step gains below the tolerance is left
+        let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..rough };
+        let fine = Effort { decrease: fine.decrease.max(0.1 * options.tolerance), ..fine };
         let mut found: Vec<Option<Solution>> = vec![None; self.cs.len()];
         let mut larger: Option<usize> = None;
         for (place, &at) in rising.iter().enumerate().rev() {
             control.check()?;
             let caps = caps_at(problem, self.cs[at]);
             let problem = LqProblem { caps: &caps, ..*problem };
-            let mut sources: Vec<(&Solution, f64)> = vec![(&above[at], 1.0)];
+            // a source that is as it was for the larger C leads where it led then
+            let next = |place: usize| rising.get(place + 1).copied();
+            let moved = |list: &[Solution], place: usize| {
+                next(place).is_none_or(|next| !alike(&list[rising[place]], &list[next]))
+            };
+            let mut sources: Vec<(&Solution, f64)> = Vec::new();
+            if moved(above, place) {
+                sources.push((&above[at], 1.0));
+            }
             for factor in STRONGER {
-                let nearest = rising[place..].iter().find(|&&other| self.cs[other] >= 0.999 * factor * self.cs[at]);
-                let source = |&other: &usize| (&absolute[other], self.cs[at] / self.cs[other]);
-                sources.extend(nearest.map(source).filter(|(source, _)| {
-                    let weights = source.weights.as_deref().unwrap_or(&[]);
-                    portfolio::columns_used(&problem, weights) <= portfolio::most_columns(&problem)
-                }));
+                let reached = |&other: &usize| self.cs[rising[other]] >= 0.999 * factor * self.cs[at];
+                let Some(other) = (place..rising.len()).find(reached) else { continue };
+                let source = &absolute[rising[other]];
+                let weights = source.weights.as_deref().unwrap_or(&[]);
+                let sparse = portfolio::columns_used(&problem, weights) <= portfolio::most_columns(&problem);
+                if sparse && moved(absolute, other) {
+                    sources.push((source, self.cs[at] / self.cs[rising[other]]));
+                }
             }
             let source = |larger: usize| Some((found[larger].as_ref()?, self.cs[at] / self.cs[larger]));
             sources.extend(larger.and_then(source));
@@ -164,14 +180,26 @@ impl Path<'_> {
             larger = Some(at);
             if out_of_time {
                 // what is left is what the larger q found
-                rising.iter().for_each(|&at| {
-                    found[at].get_or_insert_with(|| Solution { status: Status::TimeLimit, ..above[at].clone() });
+                rising.iter().for_each(|&other| {
+                    found[other].get_or_insert_with(|| {
+                        let caps = caps_at(&problem, self.cs[other] / self.cs[at]);
+                        let source = above[other].clone();
+                        let weights = source.weights.as_deref().unwrap_or(&[]);
+                        let objective = LqProblem { caps: &caps, ..problem }.objective(weights, &source.intercepts);
+                        Solution { objective, trace: vec![objective], status: Status::TimeLimit, ..source }
+                    });
                 });
                 break;
             }
         }
         Ok(found.into_iter().flatten().collect())
     }
+}
+
+/// Whether two solutions use the same coefficients, and these hardly differ.
+fn alike(one: &Solution, other: &Solution) -> bool {
+    let (a, b) = (one.weights.as_deref().unwrap_or(&[]), other.weights.as_deref().unwrap_or(&[]));
+    a.iter().zip(b).all(|(a, b)| (a == b) || *a != 0.0 && *b != 0.0 && (a - b).abs() <= ALIKE * a.abs())
 }
 
 /// The caps of another C.
