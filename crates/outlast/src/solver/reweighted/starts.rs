@@ -125,8 +125,9 @@ fn others(
     let share = match settings.cap {
         CapRule::Beyond(share) => share,
         CapRule::Fixed => {
-            let beyond = functions.convex_losses().iter().filter(|&&g| functions.loss.gives_up(g)).count();
-            beyond as f64 / problem.rows() as f64
+            let g = functions.convex_losses();
+            let beyond = (0..g.len()).filter(|&row| functions.loss.gives_up(g[row])).map(|row| problem.caps[row]);
+            beyond.sum::<f64>() / problem.caps.iter().sum::<f64>()
         }
     };
     if let CapRule::Beyond(_) = settings.cap {
@@ -144,15 +145,22 @@ fn others(
 fn by_leverage(problem: &Coded) -> Option<Vec<f64>> {
     let KernelFunction::Linear = problem.kernel else { return None };
     let (n, d) = (problem.rows(), problem.x.cols());
+    let total: f64 = problem.caps.iter().sum();
     let mut mean = vec![0.0; d];
-    (0..n).for_each(|row| problem.x.add_scaled(row, 1.0 / n as f64, &mut mean));
+    (0..n).for_each(|row| problem.x.add_scaled(row, problem.caps[row] / total, &mut mean));
     let square = dot(&mean, &mean);
     let distance = |row: usize| (problem.x.squared_norm(row) - 2.0 * problem.x.dot(row, &mean) + square).max(0.0);
     let distances: Vec<f64> = (0..n).map(distance).collect();
-    let mut sorted = distances.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let median = sorted[n / 2];
-    if !(median > 0.0 && sorted[n - 1].is_finite()) {
+    let mut sorted: Vec<usize> = (0..n).filter(|&row| problem.caps[row] > 0.0).collect();
+    sorted.sort_unstable_by(|&a, &b| distances[a].total_cmp(&distances[b]));
+    let mut below = 0.0;
+    let middle = sorted.iter().find(|&&row| {
+        below += problem.caps[row];
+        below >= 0.5 * total
+    });
+    let median = distances[*middle?];
+    let finite = distances.iter().all(|distance| distance.is_finite());
+    if !(median > 0.0 && finite) {
         return None;
     }
     Some(distances.iter().map(|distance| (median / distance.max(median)).powi(2)).collect())
