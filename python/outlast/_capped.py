@@ -189,7 +189,7 @@ class CappedSVC(KernelClassifier):
     @classmethod
     def _stored_parameters(cls, fitted: _core.Fitted) -> dict[str, Any]:
         power, cap = fitted.detail("power"), fitted.detail("cap")
-        stored = {
+        stored: dict[str, Any] = {
             "p": 1.0 if power is None else power,
             "cap": math.inf if cap is None else cap,
             "loss": fitted.loss,

@@ -144,12 +144,15 @@ fn brute_force_over_the_active_rows() {
         let value = |theta: [f64; 3]| {
             problem.objective(&CodedCandidate { expansion: &[], weights: Some(&theta[..2]), intercepts: &theta[2..] })
         };
-        let best = (1..512).map(|set| value(quadratic(&x, &data.signs, set))).fold(f64::INFINITY, f64::min);
+        // without active rows w = 0, and b fits the rows of one class
+        let flat = value([0.0, 0.0, 1.0]).min(value([0.0, 0.0, -1.0]));
+        let best = (1..512).map(|set| value(quadratic(&x, &data.signs, set))).fold(flat, f64::min);
         let found = solve(&problem, &Settings::default()).solution;
         assert!(found.objective >= best * (1.0 - 1e-9), "seed {seed}: {} below {best}", found.objective);
         let active = |row: &usize| !found.truncated[*row] && data.signs[*row] * found.decision[*row] < 1.0;
         let set = (0..9).filter(active).fold(0, |set, row| set | 1 << row);
-        assert!(relative(found.objective, value(quadratic(&x, &data.signs, set))) < 1e-9, "seed {seed}");
+        let own = value(quadratic(&x, &data.signs, set));
+        assert!(relative(found.objective, own) < 1e-9 || relative(found.objective, flat) < 1e-9, "seed {seed}");
         hits += usize::from(relative(found.objective, best) < 1e-9);
     }
     assert!(hits >= 15, "{hits} of 20 are globally optimal");

@@ -37,7 +37,7 @@ impl Functions<'_> {
             let terms = values.iter().enumerate();
             terms.map(|(function, f)| base.value(self.problem.sign(row, function) * f[row])).sum()
         };
-        (0..self.problem.rows()).into_par_iter().with_min_len(4096).map(of_row).collect()
+        (0..self.problem.rows()).into_par_iter().with_min_len(1 << 15).map(of_row).collect()
     }
 
     pub(super) fn penalty(&self) -> f64 {
@@ -53,7 +53,7 @@ impl Functions<'_> {
 
     /// h'(g) of every row.
     pub(super) fn slopes(&self, concave: &dyn Concave) -> Vec<f64> {
-        self.convex_losses().into_par_iter().with_min_len(4096).map(|g| concave.slope(g)).collect()
+        self.convex_losses().into_par_iter().with_min_len(1 << 15).map(|g| concave.slope(g)).collect()
     }
 
     /// Whether these row weights leave anything to fit.

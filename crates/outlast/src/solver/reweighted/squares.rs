@@ -12,6 +12,10 @@
 use rayon::prelude::*;
 
 const PIECE: usize = 8192;
+
+/// Pieces up to which other threads cost more than they bring.
+const FEW_PIECES: usize = 6;
+
 const MOST_PIECES_OF_A_LINE: usize = 60;
 
 /// Sums over rows in fixed pieces, so that they do not depend on the number of threads.
@@ -26,7 +30,7 @@ pub(super) fn sums<const K: usize>(rows: usize, term: impl Fn(usize) -> [f64; K]
     };
     let mut total = [0.0; K];
     let parts: Vec<[f64; K]> = match rows.div_ceil(PIECE) {
-        pieces @ 0..=2 => (0..pieces).map(piece).collect(),
+        pieces @ 0..=FEW_PIECES => (0..pieces).map(piece).collect(),
         pieces => (0..pieces).into_par_iter().map(piece).collect(),
     };
     parts.iter().for_each(|part| (0..K).for_each(|k| total[k] += part[k]));

@@ -8,6 +8,7 @@
 //! | plain | 1 |
 //! | least squares | the slopes h' at the ridge regression on the labels |
 //! | alternating | the slopes where algorithm 2 ends, from least squares, or after as many rounds as are cheap |
+//! | leverage | less for rows of a linear machine that lie far from the mean, which fit themselves whatever their label |
 //! | trimmed | 0 for the share of rows that fits worst, in turns, else 1 |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
 
@@ -19,7 +20,9 @@ use super::{
 };
 use crate::control::Control;
 use crate::error::Result;
+use crate::linalg::dot;
 use crate::problem::concave::Concave;
+use crate::problem::{Coded, KernelFunction};
 use std::sync::Arc;
 
 /// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions, up to which every start is tried.
@@ -122,17 +125,45 @@ fn others(
     let share = match settings.cap {
         CapRule::Beyond(share) => share,
         CapRule::Fixed => {
-            let beyond = functions.convex_losses().iter().filter(|&&g| functions.loss.gives_up(g)).count();
-            beyond as f64 / problem.rows() as f64
+            let g = functions.convex_losses();
+            let beyond = (0..g.len()).filter(|&row| functions.loss.gives_up(g[row])).map(|row| problem.caps[row]);
+            beyond.sum::<f64>() / problem.caps.iter().sum::<f64>()
         }
     };
     if let CapRule::Beyond(_) = settings.cap {
         starts.push(plain.to_vec());
     }
+    starts.extend(by_leverage(&problem));
     starts.extend(by_regression(functions, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
+}
+
+/// (m / |x - mean|^2)^2 where that is below 1, m the median of these distances. A far row with a wrong label has so much leverage that
+/// it never costs enough to be given up.
+fn by_leverage(problem: &Coded) -> Option<Vec<f64>> {
+    let KernelFunction::Linear = problem.kernel else { return None };
+    let (n, d) = (problem.rows(), problem.x.cols());
+    let total: f64 = problem.caps.iter().sum();
+    let mut mean = vec![0.0; d];
+    (0..n).for_each(|row| problem.x.add_scaled(row, problem.caps[row] / total, &mut mean));
+    let square = dot(&mean, &mean);
+    let distance = |row: usize| (problem.x.squared_norm(row) - 2.0 * problem.x.dot(row, &mean) + square).max(0.0);
+    let distances: Vec<f64> = (0..n).map(distance).collect();
+    let mut sorted: Vec<usize> = (0..n).filter(|&row| problem.caps[row] > 0.0).collect();
+    sorted.sort_unstable_by(|&a, &b| distances[a].total_cmp(&distances[b]));
+    let mut below = 0.0;
+    let middle = sorted.iter().find(|&&row| {
+        below += problem.caps[row];
+        below >= 0.5 * total
+    });
+    let median = distances[*middle?];
+    let finite = distances.iter().all(|distance| distance.is_finite());
+    if !(median > 0.0 && finite) {
+        return None;
+    }
+    Some(distances.iter().map(|distance| (median / distance.max(median)).powi(2)).collect())
 }
 
 /// Least squares, and algorithm 2 from there.
