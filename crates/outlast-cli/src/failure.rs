@@ -64,7 +64,7 @@ fn option(name: &str) -> String {
     let command = Cli::command();
     let mut options = command.get_subcommands().flat_map(|command| command.get_arguments());
     match options.find(|option| option.get_long().is_some_and(|known| known.eq_ignore_ascii_case(&long))) {
-        Some(option) if long.len() == 1 => option.get_short().map_or(long, |short| format!("-{short}")),
+        Some(option) if long.len() == 1 => option.get_short().map_or(format!("--{long}"), |short| format!("-{short}")),
         Some(_) => format!("--{long}"),
         None => name.to_string(),
     }

@@ -33,7 +33,9 @@ fn every_loss_from_fit_to_predict() {
         let json = folder.run(&[&fit[..], &["--json"]].concat()).json();
         assert_eq!((&json["method"], &json["status"]), (&json!("capped"), &json!("converged")), "{form:?}");
         let evaluated = folder.run(&["evaluate", "model", "train.csv", "--json"]).json();
-        assert!(evaluated["accuracy"].as_f64().unwrap() > 0.9, "{form:?} {evaluated}");
+        // the two far rows spoil the fit that may not give them up
+        let least = if form.contains(&"inf") { 0.5 } else { 0.9 };
+        assert!(evaluated["accuracy"].as_f64().unwrap() > least, "{form:?} {evaluated}");
     }
     let json = folder.run(&["fit", "train.csv", "--method", "capped", "--p", "2", "--cap", "4", "--json"]).json();
     assert_eq!(json["outliers"], json!(2));
@@ -45,10 +47,10 @@ fn what_does_not_fit_is_refused_by_name() {
     let folder = Folder::new();
     folder.file("train.csv", three_groups());
     let cases: [(&[&str], &str); 7] = [
-        (&["--method", "capped", "--p", "0"], "p = 0"),
-        (&["--method", "capped", "--p", "3"], "p = 3"),
+        (&["--method", "capped", "--p", "0"], "--p 0 is not allowed"),
+        (&["--method", "capped", "--p", "3"], "--p 3 is not allowed"),
         (&["--method", "capped", "--cap", "0"], "must be a number > 0"),
-        (&["--method", "capped", "--cap-fraction", "1"], "cap_fraction = 1"),
+        (&["--method", "capped", "--cap-fraction", "1"], "--cap-fraction 1 is not allowed"),
         (&["--method", "capped", "--loss", "hinge"], "lp, logistic, geman_mcclure"),
         (&["--method", "capped", "--truncation", "0"], "--truncation is no option of --method capped"),
         (&["--p", "2"], "--p is no option of --method truncated"),
