@@ -108,7 +108,7 @@ struct Run {
 /// use outlast::{Control, Dense, KernelFunction};
 ///
 /// let x = Dense::from_rows(&[[-2.0], [-1.0], [1.0], [2.0], [50.0]]);
-/// let loss = Robust::new(concave::from_name("lp")?, 2.0, 4.0, 1);
+/// let loss = Robust::new(concave::from_name("lp")?, 2.0, 2.0, 1);
 /// let problem = Coded {
 ///     x: &x,
 ///     codes: &[0, 0, 1, 1, 0],
