@@ -39,9 +39,9 @@ class LqSVC(KernelClassifier):
         What a decision costs, >= 0: row = true class, column = decision, in the order of `classes_`; a DataFrame goes by the
         names of its rows and columns. The diagonal is 0. None: every mistake costs 1.
     solver : {"auto", "lqa"}, default="auto"
-        "auto" solves convex problems to the tolerance and, for q < 1, reweighted ones from several starts; coefficients are
-        exactly 0 where they can be. "lqa" is the paper's local quadratic approximation from its linear discriminant start: it
-        never gives exact zeros and stalls.
+        "auto" solves convex problems to the tolerance and, for q < 1, reweighted ones from several starts; coefficients that
+        the solution does without are exactly 0 for q <= 1. "lqa" is the paper's local quadratic approximation from its linear
+        discriminant start: coefficients come near 0 but seldom reach it, and it stalls.
     feature_map : {"identity", "squares"}, default="identity"
         What f is linear in: the columns, or the columns and their squares (twice as many coefficients).
     class_weight : dict, "balanced" or None, default=None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _core, _input
 from ._estimator import KernelClassifier
@@ -46,7 +46,7 @@ class LqSVCCV(KernelClassifier):
     fit_intercept : bool, default=True
         Whether an intercept, which is not penalised, is fitted.
     tol : float, default=1e-6
-        Relative duality gap at which a convex step of the final fit stops.
+        Relative duality gap at which a convex step stops; the search is looser than the final fit.
     max_iter : int, default=1000
         Most majorise-minimise steps.
     n_jobs : int or None, default=None
@@ -57,7 +57,7 @@ class LqSVCCV(KernelClassifier):
     verbose : int, default=0
         Whether to print progress.
     time_limit : float or None, default=None
-        Seconds after which `fit` gives up.
+        Seconds after which `fit` ends with what it has.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class LqSVCCV(KernelClassifier):
     >>> X = rng.standard_normal((200, 10))
     >>> y = X[:, 2] - 2 * X[:, 7] + rng.standard_normal(200) > 0
     >>> model = LqSVCCV(Cs=10, qs=[0.5, 1.0]).fit(X, y)
-    >>> model.selected_features_, model.q_
-    (array([2, 7]), 0.5)
+    >>> {2, 7} <= set(model.selected_features_), model.selection_frequency_[[2, 7]]
+    (True, array([1., 1.]))
     """
 
     # the parameters that are searched, and those of kernels
@@ -167,7 +167,7 @@ class LqSVCCV(KernelClassifier):
         codes: NDArray[np.uint32],
         sample_weight: Any,
     ) -> _core.Fitted:
-        judge = self._splits(X, y) if tuning is None else self._tuning_set(classes, *tuning)
+        judge = self._splits(X, y) if tuning is None else self._tuning_set(classes, tuning)
         counted = isinstance(self.Cs, numbers.Integral)
         fitted, found = _core.search_lq(
             _input.matrix(X),
@@ -193,13 +193,20 @@ class LqSVCCV(KernelClassifier):
     def _splits(self, X: Any, y: NDArray[Any]) -> Any:
         if isinstance(self.cv, numbers.Integral):
             return _input.whole("cv", self.cv, 2)
-        splits = check_cv(self.cv, y, classifier=True).split(X, y)
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         rows = np.arange(X.shape[0])
+        for part in (np.asarray(part) for split in splits for part in split):
+            if part.dtype != bool and part.size and not (-len(rows) <= part.min() and part.max() < len(rows)):
+                raise ValueError(f"cv holds positions outside the {len(rows)} rows of X")
         return [(rows[train].tolist(), rows[test].tolist()) for train, test in splits]
 
-    def _tuning_set(self, classes: NDArray[Any], X: Any, y: Any) -> Any:
+    def _tuning_set(self, classes: NDArray[Any], tuning: Any) -> Any:
+        if not isinstance(tuning, (tuple, list)) or len(tuning) != 2:
+            raise TypeError("tuning must be a pair (X, y)")
+        X, y = tuning
         X = validate_data(self, X, reset=False, **self._accepted())
         y = column_or_1d(y)
+        check_consistent_length(X, y)
         place = {label: at for at, label in enumerate(classes.tolist())}
         if unknown := [label for label in np.unique(y).tolist() if label not in place]:
             raise ValueError(f"the tuning set has classes that y lacks: {unknown[:10]!r}")
@@ -222,5 +229,6 @@ class LqSVCCV(KernelClassifier):
 
 def _numbers(name: str, values: Any) -> list[float]:
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        raise TypeError(f"{name} = {values!r} is not allowed: {name} must be a list of numbers")
+        allowed = "a whole number or a list of numbers" if name == "Cs" else "a list of numbers"
+        raise TypeError(f"{name} = {values!r} is not allowed: {name} must be {allowed}")
     return [_input.real(name, value) for value in values]

@@ -55,9 +55,10 @@ def tuning(model: LqSVCCV, axes: Any = None) -> Any:
     axes = _axes(2, 9.0, 3.6) if axes is None else axes
     error, size = axes
     chosen = (int(np.flatnonzero(model.qs_ == model.q_)[0]), int(np.flatnonzero(model.Cs_ == model.C_)[0]))
+    order = np.argsort(model.Cs_)
     for at, q in enumerate(model.qs_):
-        line = error.plot(model.Cs_, model.errors_[at], marker=".", label=f"q = {q:g}")[0]
-        size.plot(model.Cs_, model.sizes_[at], marker=".", color=line.get_color())
+        line = error.plot(model.Cs_[order], model.errors_[at, order], marker=".", label=f"q = {q:g}")[0]
+        size.plot(model.Cs_[order], model.sizes_[at, order], marker=".", color=line.get_color())
     ring: dict[str, Any] = {"marker": "o", "markersize": 12, "fillstyle": "none", "color": "black", "linestyle": "none"}
     error.plot([model.C_], [model.errors_[chosen]], **ring)
     size.plot([model.C_], [model.sizes_[chosen]], **ring)
@@ -103,8 +104,9 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
     if len(at) == 0:
         raise ValueError(f"q = {q!r} is not allowed: q must be one of {model.qs_.tolist()}")
     ax = _axes(1, 6.0, 4.0) if ax is None else ax
-    paths = model.coefs_path_[at[0]].reshape(len(model.Cs_), -1)
-    ax.plot(model.Cs_, paths[:, np.any(paths != 0, axis=0)])
+    order = np.argsort(model.Cs_)
+    paths = model.coefs_path_[at[0]][order].reshape(len(model.Cs_), -1)
+    ax.plot(model.Cs_[order], paths[:, np.any(paths != 0, axis=0)])
     ax.axhline(0.0, color="grey", linewidth=0.5)
     ax.axvline(model.C_, color="grey", linestyle="--")
     ax.set_xscale("log")

@@ -65,7 +65,7 @@ fn option(name: &str) -> String {
     let mut options = command.get_subcommands().flat_map(|command| command.get_arguments());
     match options.find(|option| option.get_long().is_some_and(|known| known.eq_ignore_ascii_case(&long))) {
         Some(option) if long.len() == 1 => option.get_short().map_or(format!("--{long}"), |short| format!("-{short}")),
-        Some(_) => format!("--{long}"),
+        Some(option) => format!("--{}", option.get_long().unwrap_or(&long)),
         None => name.to_string(),
     }
 }

@@ -38,7 +38,7 @@ pub struct TuneArgs {
     /// Folds of the cross-validation
     #[arg(long, value_name = "FOLDS", default_value_t = 5, help_heading = "Grid")]
     pub cv: usize,
-    /// Choose by the error on this labelled data instead of cross-validation
+    /// Choose by the error on this labelled data, with the same columns, instead of cross-validation
     #[arg(long, value_name = "DATA", conflicts_with = "cv", help_heading = "Grid")]
     pub tuning: Option<PathBuf>,
     /// Draw the error and the number of selected columns over the grid, and the coefficients along C, as SVG

@@ -8,7 +8,7 @@ use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, Pairs, count, short};
 use crate::watch::Watch;
-use outlast::error::shown;
+use outlast::error::{quoted, shown};
 use outlast::select::default_cs;
 use outlast::{FitRequest, LqChoice, LqSearch, io};
 use serde_json::{Value, json};
@@ -85,9 +85,12 @@ fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failu
     let labels = labels_of(&table)?;
     let base = request.method.lq(labels)?;
     let tuning = match &request.tuning {
-        Some(path) => Some(io::read_table(path, &request.input.options(None))?),
+        Some(path) => Some(io::read_table(path, &request.input.options(request.weight_column.as_deref()))?),
         None => None,
     };
+    if let Some(tuning) = &tuning {
+        check_columns(&table, tuning)?;
+    }
     let tuning = tuning.as_ref().map(|table| labels_of(table).map(|labels| (table, labels))).transpose()?;
     let read_seconds = start.elapsed().as_secs_f64();
     let cs = match &request.cs {
@@ -120,6 +123,22 @@ fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failu
     // what is shown of each training row is the model's, not the search's
     choice.model.training = None;
     Ok((Fitted { table, model, read_seconds, fit_seconds }, choice))
+}
+
+/// Columns go by position, so that their names, where both files have any, must be the same.
+fn check_columns(data: &io::Table, tuning: &io::Table) -> Result<(), Failure> {
+    let (Some(names), Some(others)) = (&data.feature_names, &tuning.feature_names) else { return Ok(()) };
+    match names.iter().zip(others).position(|(name, other)| name != other) {
+        None => Ok(()),
+        Some(at) => Err(Failure::Usage(format!(
+            "--tuning {}: feature {} is {}, but {} in {}; both files must have the same columns in the same order",
+            tuning.source.display(),
+            at + 1,
+            quoted(&others[at]),
+            quoted(&names[at]),
+            data.source.display()
+        ))),
+    }
 }
 
 /// A line per point of the grid.
@@ -211,11 +230,11 @@ fn text(request: &TuneArgs, fitted: &Fitted, choice: &LqChoice) -> String {
         let more = stable.len().saturating_sub(COLUMNS);
         pairs.add("in folds", output::listed(some, more));
     }
-    pairs.render() + "\n" + &fitted.text_for(request.output.as_deref(), None) + &best_text(choice)
+    pairs.render() + "\n" + &fitted.text_for(request.output.as_deref(), None) + &best_text(choice, error)
 }
 
 /// The best points of the grid.
-fn best_text(choice: &LqChoice) -> String {
+fn best_text(choice: &LqChoice, error: &str) -> String {
     let mut order: Vec<usize> = (0..choice.path.len()).collect();
     order.sort_by(|&a, &b| {
         choice.mean_errors[a].total_cmp(&choice.mean_errors[b]).then(choice.path[a].size.cmp(&choice.path[b].size))
@@ -228,7 +247,7 @@ fn best_text(choice: &LqChoice) -> String {
             vec![short(point.q), short(point.c), format!("{:.4}", choice.mean_errors[at]), point.size.to_string()]
         })
         .collect();
-    format!("\nbest of the grid\n{}", output::table(&["q", "C", "error", "selected"], &rows))
+    format!("\nbest of the grid\n{}", output::table(&["q", "C", error, "selected"], &rows))
 }
 
 fn json(request: &TuneArgs, fitted: &Fitted, choice: &LqChoice) -> Value {

@@ -86,6 +86,9 @@ fn tune_chooses_writes_and_shows() {
     folder.file("tune.csv", table(&["no", "yes"]));
     let own = ["tune", "train.csv", "--method", "lq", "--cs", "0.1,1", "--tuning", "tune.csv", "--json"];
     let json = folder.run(&own).json();
+    folder.file("turned.csv", table(&["no", "yes"]).replacen("age,income", "income,age", 1));
+    let turned = ["tune", "train.csv", "--method", "lq", "--tuning", "turned.csv"];
+    assert!(folder.run(&turned).refused().contains("in the same order"));
     assert_eq!((&json["cv"], json["grid"][0]["fold_errors"].as_array().map(Vec::len)), (&Value::Null, Some(1)));
 }
 

@@ -266,7 +266,8 @@ impl LqSearch {
                         held.cost.map_or(f64::from(truth != decided), |cost| cost[truth * held.classes + decided]);
                     held.weights[row] * loss
                 };
-                (0..held.codes.len()).map(lost).sum::<f64>() / if total > 0.0 { total } else { 1.0 }
+                // without any weight there is nothing to judge by: not a number
+                (0..held.codes.len()).map(lost).sum::<f64>() / total
             };
             path.iter().map(of).collect()
         })
@@ -292,8 +293,13 @@ impl LqSearch {
     ) -> Result<LqChoice> {
         let (count, d) = (path.len(), x.cols());
         let repeats = fold_errors.len() / count.max(1);
-        let mean =
-            |point: usize| (0..repeats).map(|fold| fold_errors[fold * count + point]).sum::<f64>() / repeats as f64;
+        let judged: Vec<usize> = (0..repeats).filter(|fold| !fold_errors[fold * count].is_nan()).collect();
+        if judged.is_empty() {
+            return Err(Error::shape("cv", "splits whose held-out rows have no weight", "some weight to judge by"));
+        }
+        let mean = |point: usize| {
+            judged.iter().map(|fold| fold_errors[fold * count + point]).sum::<f64>() / judged.len() as f64
+        };
         let mean_errors: Vec<f64> = (0..count).map(mean).collect();
         let sizes: Vec<usize> =
             path.iter().map(|solution| self.used(d, solution).iter().filter(|used| **used).count()).collect();

@@ -67,7 +67,7 @@ fn center(values: &mut [f64], stride: usize, classes: usize) {
     }
 }
 
-/// Columns to mean 0 and variance 1; constant ones keep the scale 1.
+/// Columns to mean 0 and variance 1; constant ones become 0, whatever rounding has left of them, and keep the scale 1.
 fn standardize(z: &mut [f64], n: usize, d: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut centers, mut scales) = (vec![0.0; d], vec![0.0; d]);
     for row in z.chunks_exact(d.max(1)) {
@@ -81,12 +81,13 @@ fn standardize(z: &mut [f64], n: usize, d: usize) -> (Vec<f64>, Vec<f64>) {
     for (scale, center) in scales.iter_mut().zip(&centers) {
         *scale = scale.sqrt();
         if !(*scale > 1e-14 * center.abs()) || !scale.is_finite() {
-            *scale = 1.0;
+            *scale = f64::INFINITY;
         }
     }
     for row in z.chunks_exact_mut(d.max(1)) {
         row.iter_mut().zip(centers.iter().zip(&scales)).for_each(|(z, (center, scale))| *z = (*z - center) / scale);
     }
+    scales.iter_mut().filter(|scale| scale.is_infinite()).for_each(|scale| *scale = 1.0);
     (centers, scales)
 }
 

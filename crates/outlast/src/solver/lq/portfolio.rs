@@ -184,6 +184,7 @@ pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
     trace.pop();
     trace.push(objective);
     for at in (1..trace.len()).rev() {
+        debug_assert!(trace[at] <= trace[at - 1] * (1.0 + 1e-9), "the trace rises: {trace:?}");
         trace[at - 1] = trace[at - 1].max(trace[at]);
     }
     Solution {
