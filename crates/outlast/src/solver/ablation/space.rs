@@ -194,7 +194,9 @@ impl Space {
         // the bound loses at most error/(2 ridge) sum (c alpha)^2, and the value is at most sum c
         let ridge = (1.0 / self.scale / self.unit) / self.unit;
         let squares: f64 = self.caps.iter().map(|cap| cap * cap).sum();
-        let goal = 2e-2 * accuracy * ridge * self.caps.iter().sum::<f64>() / squares.max(f64::MIN_POSITIVE);
+        // with an intercept what is lost counts against every interval
+        let share = if problem.intercept { 2e-3 } else { 2e-2 };
+        let goal = share * accuracy * ridge * self.caps.iter().sum::<f64>() / squares.max(f64::MIN_POSITIVE);
         let floor = 4.0 * f64::EPSILON * trace;
         let mut factor = Factored::new(n);
         while factor.count < n {
