@@ -11,7 +11,6 @@
 
 use super::interval::{self, Interval};
 use super::lifted::{self, Goal, Level, Lifted};
-use super::smoothed::Rows;
 use super::space::Space;
 use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
@@ -152,14 +151,7 @@ impl<'a> Search<'a> {
 
     fn plant(&mut self) {
         let interval = self.space.intercept.then(|| Interval::whole(&self.space, self.best_value()));
-        let rows = Rows {
-            features: self.space.view(),
-            caps: &self.space.caps,
-            offsets: &[],
-            kept: &[],
-            ridge: self.space.ridge,
-        };
-        let start = lifted::start(&rows, self.options.seed);
+        let start = lifted::start(&self.space.all_rows(&[]), self.options.seed);
         let sides = vec![Side::Open; self.space.rows()];
         self.open.push(Node { lower: 0.0, number: 0, sides, interval, start });
     }
@@ -378,7 +370,7 @@ fn bounded(space: &Space, node: &Node, cutoff: f64, options: &Options, control: 
     };
     let (lifted, lower, interval, price, intercept) = match node.interval {
         None => {
-            let rows = Rows { features: own.view(), caps: &own.caps, offsets: &[], kept: &kept, ridge: own.ridge };
+            let rows = own.all_rows(&kept);
             let lifted =
                 lifted::solve(&rows, own.error, Level::Given(1.0), node.start.clone(), goal, control, &|_, _, _| ())?;
             let lower = lifted.lower;

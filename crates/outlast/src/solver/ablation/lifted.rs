@@ -46,8 +46,8 @@ const NOTHING: f64 = 1e-9;
 pub(super) enum Level {
     /// Given: 1 for REH.
     Given(f64),
-    /// Found, for a budget of (1 - rho) sum c.
-    Budget(f64),
+    /// Found, for a budget of `target` = (1 - rho) sum c, `from` a guess.
+    Budget { target: f64, from: f64 },
 }
 
 /// What is asked of a solve.
@@ -131,15 +131,16 @@ pub(super) fn start(rows: &Rows, seed: u64) -> (Vec<f64>, usize) {
 
 /// Roughly normal.
 fn normal(state: &mut u64) -> f64 {
-    let mut total = -6.0;
-    for _ in 0..12 {
-        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        total += ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
-    }
-    total
+    (0..12).fold(-6.0, |total, _| total + (next_random(state) >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+/// The next of a sequence of pseudo-random numbers (splitmix).
+pub(super) fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 /// Solves the relaxation from a given W.
@@ -156,8 +157,10 @@ pub(super) fn solve(
     let mut work = Work {
         rows,
         point: Point::new(start.0, start.1),
-        target: if let Level::Budget(target) = level { Some(target) } else { None },
-        level: if let Level::Given(level) = level { level } else { 1.0 },
+        target: if let Level::Budget { target, .. } = level { Some(target) } else { None },
+        level: match level {
+            Level::Given(level) | Level::Budget { from: level, .. } => level,
+        },
         strength: 3.0,
         scale: 1.0,
         fine: FINE_DECREASE[0],

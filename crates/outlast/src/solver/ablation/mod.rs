@@ -35,7 +35,6 @@ pub use self::bound::{Bound, bound, bound_relaxed};
 pub use self::branch::{Branched, branch};
 
 use self::lifted::{Goal, Level, Lifted};
-use self::smoothed::Rows;
 use self::space::Space;
 use super::{Options, Status};
 use crate::control::{Control, Progress};
@@ -44,6 +43,12 @@ use crate::problem::{KernelFunction, TwoClass};
 
 /// The name of the method that solves the relaxations.
 pub const NAME: &str = "lifted-newton";
+
+/// What the leading columns may leave of the features' squared lengths, and the smoothing down to which they serve.
+const COARSE: f64 = 3e-3;
+const AHEAD_OF_COLUMNS: f64 = 0.03;
+/// The same for a sample of the rows.
+const AHEAD_OF_ROWS: f64 = 0.1;
 
 /// Fails, by name, where the kernel is not positive semidefinite on the problem's rows. Kernels that always are pass at once; others
 /// cost a pivoted Cholesky factor.
@@ -133,7 +138,7 @@ pub fn relax(problem: &TwoClass, rule: Rule, options: &Options, control: Control
     let (level, kept) = match rule {
         Rule::Reh => (Level::Given(1.0), Vec::new()),
         Rule::Rod { inliers: 1.0 } => (Level::Given(1.0), vec![true; space.rows()]),
-        Rule::Rod { inliers } => (Level::Budget((1.0 - inliers) * total), Vec::new()),
+        Rule::Rod { inliers } => (Level::Budget { target: (1.0 - inliers) * total, from: 1.0 }, Vec::new()),
     };
     let (scale, constant) = (space.scale, space.constant);
     let watch = |step: usize, value: f64, lower: f64| {
@@ -145,10 +150,39 @@ pub fn relax(problem: &TwoClass, rule: Rule, options: &Options, control: Control
         let (lifted, intercept) = interval::solve(&mut space, &kept, level, goal, options.seed, &control, &watch)?;
         return Ok(answer(problem, &space, lifted, intercept));
     }
-    let rows = Rows { features: space.view(), caps: &space.caps, offsets: &[], kept: &kept, ridge: space.ridge };
-    let start = lifted::start(&rows, options.seed);
-    let lifted = lifted::solve(&rows, space.error, level, start, goal, &control, &watch)?;
+    let lifted = in_two_spaces(&space, &kept, level, goal, options.seed, &control, &watch)?;
     Ok(answer(problem, &space, lifted, 0.0))
+}
+
+/// The relaxation without intercept: down to a small smoothing in a smaller space where there is one, and to the end in the whole.
+/// What is left out there changes the solution by no more than that smoothing does.
+fn in_two_spaces(
+    space: &Space,
+    kept: &[bool],
+    level: Level,
+    goal: Goal,
+    seed: u64,
+    control: &Control,
+    watch: &dyn Fn(usize, f64, f64),
+) -> Result<Lifted> {
+    let rows = space.all_rows(kept);
+    let fewer = || (kept.is_empty()).then(|| space.sampled(seed)).flatten().map(|space| (space, AHEAD_OF_ROWS));
+    let Some((small, until)) = space.leading(COARSE).map(|space| (space, AHEAD_OF_COLUMNS)).or_else(fewer) else {
+        return lifted::solve(&rows, space.error, level, lifted::start(&rows, seed), goal, control, watch);
+    };
+    let own = small.all_rows(kept);
+    let (m, k) = (space.columns, small.columns);
+    let first = Goal { finest: until, certify_from: 0.0, ..goal };
+    let ahead = lifted::solve(&own, small.error, level, lifted::start(&own, seed), first, control, &|_, _, _| ())?;
+    let mut w = vec![0.0; ahead.columns * m];
+    w.chunks_exact_mut(m).zip(ahead.w.chunks_exact(k)).for_each(|(all, some)| all[..k].copy_from_slice(some));
+    let level = match level {
+        Level::Budget { target, .. } => Level::Budget { target, from: ahead.level },
+        given => given,
+    };
+    let goal = Goal { coarsest: until, steps: goal.steps.saturating_sub(ahead.steps).max(1), ..goal };
+    let lifted = lifted::solve(&rows, space.error, level, (w, ahead.columns), goal, control, watch)?;
+    Ok(Lifted { steps: lifted.steps + ahead.steps, ..lifted })
 }
 
 fn answer(problem: &TwoClass, space: &Space, lifted: Lifted, intercept: f64) -> Relaxed {

@@ -15,9 +15,9 @@
 //! column of W, one for all the others, with the average over their directions.
 
 use super::lower::lanczos_of;
-use super::product::{Operator, Pairs};
+use super::product::{Operator, Pairs, narrowed, shortened, widen};
 use super::smoothed::Rows;
-use crate::linalg::{Isa, cholesky, cholesky_solve, dot, weighted_gram};
+use crate::linalg::{Isa, WIDE, cholesky, cholesky_solve, dot, weighted_gram};
 use crate::problem::ablation::Curvature;
 
 /// A direction counts as steep from this height on, relative to the ridge.
@@ -79,13 +79,19 @@ enum Kind {
 
 struct Few {
     /// f_i, those of directions along the first column first.
-    rows: Vec<f64>,
+    rows: Stored,
     /// How many these are.
     straight: usize,
     /// u_i of the others.
     tilts: Vec<Vec<f64>>,
     factor: Vec<f64>,
     order: usize,
+}
+
+/// In f32 where the second derivatives are.
+enum Stored {
+    Single { values: Vec<f32>, stride: usize },
+    Double(Vec<f64>),
 }
 
 struct Steep {
@@ -117,7 +123,9 @@ impl<'a> Preconditioner<'a> {
         }
         let kind = match steep.len() {
             0 => Kind::None,
-            count if count < m || m > MOST_STEEP => few(rows, steep, flat, pairs).map_or(Kind::None, Kind::Few),
+            count if count < m || m > MOST_STEEP => {
+                few(rows, steep, flat, pairs, operator.is_single()).map_or(Kind::None, Kind::Few)
+            }
             _ => many(rows, operator),
         };
         Preconditioner { ridge, columns: m, flat, kind }
@@ -166,7 +174,7 @@ fn direction(cosine: f64, sine: f64, lift: &[f64]) -> Vec<f64> {
     std::iter::once(cosine).chain(lift.iter().map(|v| sine * (v / length))).collect()
 }
 
-fn few(rows: &Rows, mut steep: Vec<Steep>, flat: &Flat, pairs: &mut Pairs) -> Option<Few> {
+fn few(rows: &Rows, mut steep: Vec<Steep>, flat: &Flat, pairs: &mut Pairs, single: bool) -> Option<Few> {
     if steep.len() > MOST_STEEP {
         steep.select_nth_unstable_by(MOST_STEEP, |a, b| b.height.total_cmp(&a.height));
         steep.truncate(MOST_STEEP);
@@ -175,15 +183,13 @@ fn few(rows: &Rows, mut steep: Vec<Steep>, flat: &Flat, pairs: &mut Pairs) -> Op
     steep.sort_by_key(|steep| !steep.tilt.is_empty());
     let straight = steep.iter().filter(|steep| steep.tilt.is_empty()).count();
     let places = pairs.places(rows.features, rows.len(), steep.iter().map(|steep| steep.row));
-    let mut values = Vec::with_capacity(order * m);
-    places.iter().for_each(|&at| values.extend_from_slice(pairs.row(at, m)));
     let mut factor = vec![0.0; order * order];
     // Q'f_i times the root of the gain, for the tilted
     let known = flat.gains.len();
     let mut images = vec![0.0; (order - straight) * known];
     for ((q, gain), k) in flat.vectors.chunks_exact(m).zip(&flat.gains).zip(0..) {
-        for (at, f) in values[straight * m..].chunks_exact(m).enumerate() {
-            images[at * known + k] = gain.sqrt() * dot(q, f);
+        for (at, &place) in places[straight..].iter().enumerate() {
+            images[at * known + k] = gain.sqrt() * dot(q, pairs.row(place, m));
         }
     }
     for j in 0..order {
@@ -202,16 +208,43 @@ fn few(rows: &Rows, mut steep: Vec<Steep>, flat: &Flat, pairs: &mut Pairs) -> Op
         row[j] += rows.ridge / steep[j].height;
     }
     let tilts = steep.into_iter().skip(straight).map(|steep| steep.tilt).collect();
-    cholesky(&mut factor, order).then_some(Few { rows: values, straight, tilts, factor, order })
+    cholesky(&mut factor, order).then(|| Few {
+        rows: Stored::new(pairs, &places, m, single),
+        straight,
+        tilts,
+        factor,
+        order,
+    })
+}
+
+impl Stored {
+    fn new(pairs: &Pairs, places: &[usize], m: usize, single: bool) -> Stored {
+        if !single {
+            return Stored::Double(places.iter().flat_map(|&at| pairs.row(at, m).iter().copied()).collect());
+        }
+        let stride = m.next_multiple_of(WIDE);
+        let mut values = vec![0.0; places.len() * stride];
+        for (out, &at) in values.chunks_exact_mut(stride).zip(places) {
+            out.iter_mut().zip(pairs.row(at, m)).for_each(|(out, f)| *out = shortened(*f));
+        }
+        Stored::Single { values, stride }
+    }
 }
 
 impl Few {
     /// S (r diag(1/h) + r S'B^-1 S)^-1 S'y
     fn part(&self, y: &[f64], m: usize) -> Vec<f64> {
+        match &self.rows {
+            Stored::Double(rows) => self.in_double(rows, y, m),
+            Stored::Single { values, stride } => self.in_single(values, *stride, y, m),
+        }
+    }
+
+    fn in_double(&self, rows: &[f64], y: &[f64], m: usize) -> Vec<f64> {
         let isa = Isa::detect();
         let mut inner = vec![0.0; self.order];
-        isa.dots(&self.rows, &y[..m], &mut inner);
-        let tilted = &self.rows[self.straight * m..];
+        isa.dots(rows, &y[..m], &mut inner);
+        let tilted = &rows[self.straight * m..];
         let mut images = vec![0.0; self.tilts.len()];
         for (k, y) in y.chunks_exact(m).enumerate() {
             let inner = &mut inner[self.straight..];
@@ -227,13 +260,39 @@ impl Few {
         cholesky_solve(&self.factor, self.order, &mut inner);
         let mut out = vec![0.0; y.len()];
         let (straight, others) = inner.split_at(self.straight);
-        isa.accumulate(&self.rows[..self.straight * m], straight, &mut out[..m]);
+        isa.accumulate(&rows[..self.straight * m], straight, &mut out[..m]);
         for (k, out) in out.chunks_exact_mut(m).enumerate() {
             for ((image, inner), tilt) in images.iter_mut().zip(others).zip(&self.tilts) {
                 *image = tilt[k] * inner;
             }
             isa.accumulate(tilted, &images, out);
         }
+        out
+    }
+
+    fn in_single(&self, rows: &[f32], stride: usize, y: &[f64], m: usize) -> Vec<f64> {
+        let (isa, r) = (Isa::detect(), y.len() / m);
+        let mut out = vec![0.0; y.len()];
+        let Some((short, unit)) = narrowed(y, m, stride) else { return out };
+        let (straight, tilted) = rows.split_at(self.straight * stride);
+        let (mut along, mut images) = (vec![0.0f32; self.straight], vec![0.0f32; self.tilts.len() * r]);
+        isa.products(straight, stride, &short[..stride], 1, &mut along);
+        isa.products(tilted, stride, &short, r, &mut images);
+        let across = images
+            .chunks_exact(r)
+            .zip(&self.tilts)
+            .map(|(image, tilt)| image.iter().zip(tilt).map(|(image, tilt)| f64::from(*image) * tilt).sum::<f64>());
+        let mut inner: Vec<f64> = along.iter().map(|along| f64::from(*along)).chain(across).collect();
+        cholesky_solve(&self.factor, self.order, &mut inner);
+        let (first, others) = inner.split_at(self.straight);
+        along.iter_mut().zip(first).for_each(|(along, inner)| *along = shortened(*inner));
+        for ((image, inner), tilt) in images.chunks_exact_mut(r).zip(others).zip(&self.tilts) {
+            image.iter_mut().zip(tilt).for_each(|(image, tilt)| *image = shortened(tilt * inner));
+        }
+        let mut total = vec![0.0f32; r * stride];
+        isa.combine(straight, stride, &along, 1, &mut total[..stride]);
+        isa.combine(tilted, stride, &images, r, &mut total);
+        widen(&total, stride, unit, &mut out, m);
         out
     }
 }

@@ -27,8 +27,28 @@ const MOST_KNOWN: usize = 2048;
 /// Values below this, beside others near 1, are taken as 0: their products would be subnormal numbers, which are slow.
 const TINY: f32 = 1e-18;
 
-fn shortened(value: f64) -> f32 {
+pub(super) fn shortened(value: f64) -> f32 {
     if value.abs() < f64::from(TINY) { 0.0 } else { value as f32 }
+}
+
+/// Columns of length m in units of their largest entry, padded to the stride, and that unit. `None` where there is none.
+pub(super) fn narrowed(x: &[f64], m: usize, stride: usize) -> Option<(Vec<f32>, f64)> {
+    let unit = x.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
+    if !(unit > 0.0 && unit.is_finite()) {
+        return None;
+    }
+    let mut short = vec![0.0f32; x.len() / m * stride];
+    for (short, x) in short.chunks_exact_mut(stride).zip(x.chunks_exact(m)) {
+        short.iter_mut().zip(x).for_each(|(short, x)| *short = shortened(x / unit));
+    }
+    Some((short, unit))
+}
+
+/// Adds padded columns in some unit.
+pub(super) fn widen(short: &[f32], stride: usize, unit: f64, out: &mut [f64], m: usize) {
+    for (out, short) in out.chunks_exact_mut(m).zip(short.chunks_exact(stride)) {
+        out.iter_mut().zip(short).for_each(|(out, short)| *out += unit * f64::from(*short));
+    }
 }
 
 /// Products f_i'f_j of rows that were asked for, kept.
@@ -169,6 +189,11 @@ impl<'a> Operator<'a> {
         }
     }
 
+    /// Whether f32 is enough here.
+    pub(super) fn is_single(&self) -> bool {
+        self.single.is_some()
+    }
+
     /// The active rows' numbers.
     pub(super) fn rows(&self) -> &[usize] {
         &self.active.rows
@@ -247,15 +272,8 @@ impl<'a> Operator<'a> {
         let m = self.features.columns;
         let stride = m.next_multiple_of(WIDE);
         let isa = Isa::detect();
-        let largest = x.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
         let mut out = vec![0.0; x.len()];
-        if !(largest > 0.0 && largest.is_finite()) {
-            return out;
-        }
-        let mut short = vec![0.0f32; r * stride];
-        for (short, x) in short.chunks_exact_mut(stride).zip(x.chunks_exact(m)) {
-            short.iter_mut().zip(x).for_each(|(short, x)| *short = shortened(x / largest));
-        }
+        let Some((short, unit)) = narrowed(x, m, stride) else { return out };
         let piece = (PIECE / (stride * r)).max(64).next_multiple_of(8);
         let block = (BLOCK / stride).max(8) / 8 * 8;
         let count = self.active.rows.len();
@@ -277,11 +295,7 @@ impl<'a> Operator<'a> {
         let pieces = count.div_ceil(piece);
         let parts: Vec<Vec<f32>> =
             if pieces > 1 { (0..pieces).into_par_iter().map(part).collect() } else { (0..pieces).map(part).collect() };
-        for total in &parts {
-            for (out, total) in out.chunks_exact_mut(m).zip(total.chunks_exact(stride)) {
-                out.iter_mut().zip(total).for_each(|(out, total)| *out += largest * f64::from(*total));
-            }
-        }
+        parts.iter().for_each(|total| widen(total, stride, unit, &mut out, m));
         out
     }
 }

@@ -11,6 +11,7 @@
 //! A free intercept makes the origin of the features a matter of taste. They are centred, and a last column holds the
 //! intercept's own coordinate (see `interval`).
 
+use super::lifted::next_random;
 use super::smoothed::{Rows, multiply};
 use crate::control::Control;
 use crate::data::Design;
@@ -27,6 +28,12 @@ const NEGATIVE: f64 = 1e-11;
 /// Columns of the factor that are computed at a time.
 const PIVOTS: usize = 8;
 const GROWTH: usize = 64;
+/// Fewer leading columns are not worth a space of their own.
+const FEWEST_LEADING: usize = 16;
+/// Rows, and rows per column, from which a sample goes ahead: one row in SAMPLED.
+const MANY_ROWS: usize = 4000;
+const MANY_PER_COLUMN: usize = 40;
+const SAMPLED: u64 = 5;
 /// Entries of the factor below this are taken as 0; the largest are near 1.
 const TINY: f64 = 1e-60;
 /// Rows of a block that is read several times in a row.
@@ -107,6 +114,11 @@ impl Space {
         Features { values: &self.features, columns: self.columns }
     }
 
+    /// The rows of a problem without offsets.
+    pub(super) fn all_rows<'a>(&'a self, kept: &'a [bool]) -> Rows<'a> {
+        Rows { features: self.view(), caps: &self.caps, offsets: &[], kept, ridge: self.ridge }
+    }
+
     /// beta in the caller's units, of a w = sum beta_i f_i / ridge.
     pub(super) fn leave(&self, beta: f64) -> f64 {
         beta * self.scale
@@ -162,6 +174,45 @@ impl Space {
             origin: rows.iter().map(|&row| self.origin[row]).collect(),
             ..*self
         }
+    }
+
+    /// The space of the first columns, where few of them hold all but `share` of the rows' squared lengths.
+    pub(super) fn leading(&self, share: f64) -> Option<Space> {
+        let m = self.columns;
+        let mut squares = vec![0.0; m];
+        for row in self.features.chunks_exact(m.max(1)) {
+            squares.iter_mut().zip(row).for_each(|(square, f)| *square += f * f);
+        }
+        let total: f64 = squares.iter().sum();
+        let mut left = total;
+        let count = squares.iter().take_while(|square| {
+            let more = left > share * total;
+            left -= **square;
+            more
+        });
+        let count = count.count();
+        if self.intercept || count < FEWEST_LEADING || 2 * count > m {
+            return None;
+        }
+        let mut features = Vec::with_capacity(self.rows() * count);
+        self.features.chunks_exact(m).for_each(|row| features.extend_from_slice(&row[..count]));
+        Some(Space { features, columns: count, ..self.clone() })
+    }
+
+    /// The space of every few rows, at random, where there are many rows for its columns; each stands for its share of the weight.
+    pub(super) fn sampled(&self, seed: u64) -> Option<Space> {
+        let n = self.rows();
+        if self.intercept || n < MANY_ROWS || n < MANY_PER_COLUMN * self.columns {
+            return None;
+        }
+        let mut state = seed;
+        let chosen: Vec<usize> = (0..n).filter(|_| next_random(&mut state) % SAMPLED == 0).collect();
+        let mut sample = self.only(&chosen);
+        let share: f64 = sample.caps.iter().sum::<f64>() / self.caps.iter().sum::<f64>();
+        (share > 0.0).then(|| {
+            sample.caps.iter_mut().for_each(|cap| *cap /= share);
+            sample
+        })
     }
 
     fn take_rows(&mut self, x: &dyn Design) {
