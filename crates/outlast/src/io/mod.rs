@@ -7,6 +7,7 @@
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
+//! | [`read_decisions`], [`apply_decisions`] | what becomes of single rows: kept, relabelled, dropped |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
 //! Nothing in a file can make this module panic, and it allocates no more than a small multiple of what it has read: every
@@ -29,6 +30,7 @@
 mod atomic;
 mod columns;
 mod csv;
+mod decisions;
 mod export;
 mod field;
 mod libsvm;
@@ -40,6 +42,9 @@ mod source;
 mod table;
 
 pub use atomic::write_atomically;
+pub use decisions::{
+    Applied, Decision, Decisions, apply_decisions, apply_decisions_to, read_decisions, read_decisions_from,
+};
 pub use export::{ExportFormat, Exported, export_model};
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
