@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fitted", "fit", "gamma_quartiles", "search_lq"]
+__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq"]
 
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]
@@ -122,6 +122,54 @@ class Fitted:
     ) -> Fitted: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@final
+class Audited:
+    @property
+    def scores(self) -> NDArray[np.float64]: ...
+    @property
+    def suggested(self) -> NDArray[np.uint32]: ...
+    @property
+    def confidence(self) -> NDArray[np.float64]: ...
+    @property
+    def agreement(self) -> NDArray[np.float64]: ...
+    @property
+    def margins(self) -> NDArray[np.float64]: ...
+    @property
+    def chances(self) -> NDArray[np.float64]: ...
+    @property
+    def noise(self) -> NDArray[np.float64]: ...
+    @property
+    def confusion(self) -> NDArray[np.int64]: ...
+    @property
+    def truncated(self) -> NDArray[np.bool_]: ...
+    @property
+    def far(self) -> NDArray[np.bool_]: ...
+    @property
+    def conflicts(self) -> list[list[int]]: ...
+    @property
+    def small_classes(self) -> list[int]: ...
+    @property
+    def wrong_share(self) -> float: ...
+    @property
+    def chosen(self) -> list[tuple[str, float]]: ...
+    def suspects(self) -> dict[str, Any]: ...
+    def write_csv(self, path: str) -> None: ...
+
+def audit(
+    x: _Matrix,
+    codes: NDArray[np.uint32],
+    classes: Sequence[int | str],
+    *,
+    folds: int,
+    repeats: int,
+    seed: int,
+    kernel: str,
+    gamma: float | str,
+    c: float | None,
+    truncation: float | str | None,
+    threads: int | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> Audited: ...
 def fit(
     x: _Matrix,
     codes: NDArray[np.uint32],

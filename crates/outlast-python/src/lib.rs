@@ -6,6 +6,7 @@
 //!
 //! Whatever scikit-learn users expect of an estimator is in Python; here is only what needs the core.
 
+mod audit;
 mod errors;
 mod fit;
 mod fitted;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::audit::{Audited, audit};
     #[pymodule_export]
     use crate::fit::{fit, gamma_quartiles};
     #[pymodule_export]

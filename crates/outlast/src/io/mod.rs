@@ -8,6 +8,7 @@
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
 //! | [`read_decisions`], [`apply_decisions`] | what becomes of single rows: kept, relabelled, dropped |
+//! | [`write_suspects`] | the suspects of an audit as CSV |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
 //! Nothing in a file can make this module panic, and it allocates no more than a small multiple of what it has read: every
@@ -39,6 +40,7 @@ mod model_file;
 mod names;
 mod payoff;
 mod source;
+mod suspects;
 mod table;
 
 pub use atomic::write_atomically;
@@ -49,4 +51,5 @@ pub use export::{ExportFormat, Exported, export_model};
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
 pub use payoff::read_payoff;
+pub use suspects::write_suspects;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};
