@@ -7,6 +7,7 @@
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
+//! | `write_page` | the page of an audit, one HTML file; behind the cargo feature `page` |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
 //! Nothing in a file can make this module panic, and it allocates no more than a small multiple of what it has read: every
@@ -35,6 +36,8 @@ mod libsvm;
 mod lines;
 mod model_file;
 mod names;
+#[cfg(feature = "page")]
+mod page;
 mod payoff;
 mod source;
 mod table;
@@ -43,5 +46,7 @@ pub use atomic::write_atomically;
 pub use export::{ExportFormat, Exported, export_model};
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
+#[cfg(feature = "page")]
+pub use page::{Page, Suspect, save_page, write_page};
 pub use payoff::read_payoff;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};
