@@ -18,8 +18,8 @@ import browser as chromium
 if chromium.NO_BROWSER:
     pytest.skip("OUTLAST_NO_BROWSER=1: THE AUDIT PAGE IS NOT TESTED IN A BROWSER", allow_module_level=True)
 
-# What a reader takes for immediate, with room for a loaded machine without a graphics card.
-FLUID_MILLISECONDS = 400
+# A tenth of a second feels immediate; the rest is room for slow machines without a graphics card.
+FLUID_MILLISECONDS = 300
 OPEN_SECONDS = 30
 
 HOSTILE = [
@@ -124,13 +124,9 @@ def press(browser, *keys):
 
 
 def pick(browser, selector, choice):
-    """Chooses from a list by text or place, and waits until the page has heard of it."""
-    browser.run("document.addEventListener('change', () => (window.heard = true), { once: true }); window.heard = false")
+    """Chooses from a list by text or place."""
     select = Select(browser.find(selector))
-    before = select.first_selected_option.text
     select.select_by_index(choice) if isinstance(choice, int) else select.select_by_visible_text(choice)
-    if select.first_selected_option.text != before or choice != before:
-        browser.wait("window.heard || !document.hasFocus()", 5)
 
 
 def chosen(browser):
@@ -263,12 +259,10 @@ def test_decisions_by_key(browser, show):
     press(browser, "r", "d", Keys.ARROW_DOWN, "n", "j", Keys.ARROW_UP, "p")
     assert decisions(browser) == {29: "keep", 30: "relabel to class a", 31: "drop"}
     assert chosen(browser) == 33
-    # row 33 is of class c; 1 is class a, and 3 its own
     press(browser, "1")
     press(browser, "3")
-    assert decisions(browser) == {29: "keep", 30: "relabel to class a", 31: "drop", 33: "relabel to class a"} | {
-        34: "relabel to class c"
-    }
+    marked = {29: "keep", 30: "relabel to class a", 31: "drop", 33: "relabel to class a", 34: "relabel to class c"}
+    assert decisions(browser) == marked
     press(browser, "u", "u", "u")
     assert decisions(browser) == {29: "keep", 30: "relabel to class a"}
     assert chosen(browser) == 31
@@ -308,12 +302,13 @@ def test_decisions_by_mouse(browser, show):
     assert decisions(browser) == {31: "relabel to class b"}
     browser.click("#body tr:nth-child(4) td.given")
     assert browser.text("#detail-title") == "Row 32"
-    pick(browser, "#relabel", "class c")
+    pick(browser, "#relabel", "class a")
+    assert browser.text("#body tr:nth-child(4) td.suggested") == "→ class a class c"
     browser.click("#body tr:nth-child(5) td.given")
     browser.click(".detail [data-mark=keep]")
-    assert decisions(browser) == {31: "relabel to class b", 32: "relabel to class c", 33: "keep"}
+    assert decisions(browser) == {31: "relabel to class b", 32: "relabel to class a", 33: "keep"}
     browser.click("#undo")
-    assert decisions(browser) == {31: "relabel to class b", 32: "relabel to class c"}
+    assert decisions(browser) == {31: "relabel to class b", 32: "relabel to class a"}
 
 
 def test_a_row_that_looks_like_its_class_asks_for_another(browser, show):
@@ -375,14 +370,12 @@ def test_downloads(browser, show):
     browser.click("#download-table")
     assert parsed(browser.downloaded("people-corrected.csv")) == parsed(corrected(page))
     browser.run("document.querySelector('#body tr').focus()")
-    press(browser, "k", "r", "d", "2")
+    press(browser, "k", "r", "d", "1")
     browser.click("#download-decisions")
     text = browser.downloaded("people-decisions.csv")
-    assert text == "row,decision,label\n29,keep,\n30,relabel,class a\n31,drop,\n32,relabel,class b\n" or page["labels"][31] == 1
-    rows = parsed(text)
+    assert text == "row,decision,label\n29,keep,\n30,relabel,class a\n31,drop,\n32,relabel,class a\n"
     browser.click("#download-table")
-    changes = {int(row): label for row, decision, label in rows[1:] if decision == "relabel"}
-    assert browser.downloaded("people-corrected.csv") == corrected(page, drop={31}, relabel=changes)
+    assert browser.downloaded("people-corrected.csv") == corrected(page, drop={31}, relabel={30: "class a", 32: "class a"})
 
 
 def test_download_without_header_and_target(browser, show):
@@ -440,26 +433,22 @@ def test_hostile_text_runs_nothing_and_is_shown(browser, show):
     press(browser, "k", "r", "d", "4")
     time.sleep(0.3)
     assert browser.value("window.hacked") is None
-    alerts = browser.driver.get_log("browser")
-    assert alerts == []
+    assert browser.driver.get_log("browser") == [], "no dialog, no script, nothing refused"
     counts = browser.run("return ['script', 'img', 'b', 'a', 'iframe', 'i'].map((tag) => document.querySelectorAll(tag).length)")
     assert counts == [3, 0, 0, 1, 0, 0]
-    titles = browser.texts(".xtitle, .ytitle")
-    assert titles == ["label" for _ in ()] or all("\u202e" not in title for title in titles)
-    shown = browser.texts("#body tr:first-child td.value bdi")
-    assert shown, "values are shown as text"
-    reasons = browser.texts("#reasons bdi")
-    assert reasons == HOSTILE
+    # the last choice: a column named like a script across, the first component up
+    assert browser.texts("#map-axes .xtitle, #map-axes .ytitle") == [HOSTILE[3], "Component 1"]
+    pick(browser, "#across", 4)
+    assert browser.texts("#map-axes .xtitle") == [HOSTILE[0][:48] + "…"]
+    assert browser.texts("#reasons bdi") == HOSTILE
     assert browser.texts("#headline dd bdi") == [value for _, value in page["headline"]]
+    assert browser.texts("#target, #version") == [HOSTILE[0], HOSTILE[2]]
+    assert browser.text("#source") == page["source"]
     browser.click("#download-table")
-    name = next(iter(sorted(path.name for path in wait_for_file(browser))))
+    [name] = [path.name for path in wait_for_file(browser)]
     assert re.fullmatch(r"[\w.-]+-corrected\.csv", name)
-    rows = parsed(browser.downloaded(name))
-    relabelled = page["labels"][31] == 3
-    expected = parsed(corrected(page, drop={31}, relabel={30: page["classes"][page["suspects"][1]["suggested"]]}))
-    if not relabelled:
-        expected[31][-1] = HOSTILE[3]
-    assert rows == expected
+    relabelled = {30: HOSTILE[page["suspects"][1]["suggested"]], 32: HOSTILE[3]}
+    assert parsed(browser.downloaded(name)) == parsed(corrected(page, drop={31}, relabel=relabelled))
 
 
 def wait_for_file(browser):
@@ -607,19 +596,25 @@ def test_the_keyboard_reaches_everything(browser, show):
     for _ in range(80):
         press(browser, Keys.TAB)
         reached.add(browser.value("document.activeElement.id || document.activeElement.tagName"))
-    assert {"find", "given", "suggested", "decided", "least", "scroll", "TR", "across", "up", "relabel", "log"} <= reached
-    assert {"download-table", "shortcuts"} <= reached | {"shortcuts"}
+    assert {"find", "given", "suggested", "decided", "least", "scroll", "TR", "across", "up", "relabel", "log", "download-table"} <= reached
 
 
 def timed(browser, script):
-    """Milliseconds until the browser has painted what the script did."""
-    return browser.driver.execute_async_script(
-        f"""const done = arguments[0]; const start = performance.now(); {script};
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)))"""
-    )
+    """Milliseconds of its own time that the page's thread needs for a script and what follows from it."""
+
+    def spent():
+        metrics = {metric["name"]: metric["value"] for metric in browser.tell("Performance.getMetrics")["metrics"]}
+        return 1000 * metrics["TaskDuration"]
+
+    before = spent()
+    wait = "const done = arguments[0]; requestAnimationFrame(() => setTimeout(done, 200))"
+    browser.driver.execute_async_script(f"{script}; {wait}")
+    return spent() - before
 
 
-def test_twenty_thousand_rows_stay_fluid(browser, show, record_property):
+def test_twenty_thousand_rows_stay_fluid(browser, show):
+    # thread time: what others do on the machine does not count
+    browser.tell("Performance.enable", timeDomain="threadTicks")
     path = show(make(rows=20000, classes=4, suspects=500, columns=10))
     start = time.monotonic()
     browser.open(path)
@@ -628,19 +623,18 @@ def test_twenty_thousand_rows_stay_fluid(browser, show, record_property):
     key = "document.querySelector('#body tr[aria-current]').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{}', bubbles: true }}))"
     find = "const f = document.getElementById('find'); f.value = '{}'; f.dispatchEvent(new Event('input', {{ bubbles: true }}))"
     actions = {
-        "sort": click.format("th.row button"),
-        "sort again": click.format("th.value button"),
-        "mark": key.format("k"),
+        "sort by row": click.format("th.row button"),
+        "sort by value": click.format("th.value button"),
+        "keep": key.format("k"),
         "relabel": key.format("r"),
         "move": key.format("j"),
         "filter": find.format("reason 4"),
         "unfilter": find.format(""),
         "undo": key.format("u"),
+        "axis": "const a = document.getElementById('across'); a.selectedIndex = 5; a.dispatchEvent(new Event('change'))",
     }
-    times = {name: min(timed(browser, script) for _ in range(3)) for name, script in actions.items()}
-    axis = "const a = document.getElementById('across'); a.selectedIndex = 5; a.dispatchEvent(new Event('change'))"
-    times["axis"] = timed(browser, axis)
-    print(f"opened in {opened:.2f} s; milliseconds: " + ", ".join(f"{name} {value:.0f}" for name, value in times.items()))
+    times = {name: timed(browser, script) for name, script in actions.items()}
+    print(f"open: {opened:.2f} s; milliseconds: " + ", ".join(f"{name} {value:.0f}" for name, value in times.items()))
     assert opened < OPEN_SECONDS
     assert all(value < FLUID_MILLISECONDS for value in times.values()), times
 

@@ -78,9 +78,9 @@ function loadMarks() {
   }
 }
 
-// RFC 4180. A field that begins or ends with a blank is quoted too, so that no reader trims it.
+// RFC 4180.
 function field(text) {
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 // A row of one empty field would be an empty line.

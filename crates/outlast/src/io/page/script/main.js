@@ -133,17 +133,24 @@ function listenToTable() {
   });
 }
 
+let filtered = "";
+function refilter() {
+  const now = JSON.stringify(["find", "given", "suggested", "decided", "least"].map((id) => byId(id).value));
+  if (now === filtered) return;
+  filtered = now;
+  limit = AT_ONCE;
+  render();
+}
+
 function listenToFilters() {
   const options = () => [el("option", { value: "" }, "any"), ...page.classes.map((name, code) => el("option", { value: String(code) }, name === "" ? "(empty)" : name))];
   byId("given").replaceChildren(...options());
   byId("suggested").replaceChildren(...options());
-  byId("filters").addEventListener("input", () => {
-    limit = AT_ONCE;
-    render();
-  });
+  // some ways of choosing from a list send only one of the two
+  for (const kind of ["input", "change"]) byId("filters").addEventListener(kind, refilter);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   // the fields are empty only after the event
-  byId("filters").addEventListener("reset", () => setTimeout(render));
+  byId("filters").addEventListener("reset", () => setTimeout(refilter));
 }
 
 function listenToDetail() {

@@ -6,12 +6,12 @@ const AT_ONCE = 1000;
 
 const tableColumns = [
   { key: "row", title: "Row", width: 4.6, number: true, value: (s) => s.row, cell: (s) => String(s.row + 1), head: true },
-  { key: "given", title: "Given", width: 7.5, value: (s) => className(page.labels[s.row]), cell: (s) => shortened(className(page.labels[s.row])) },
-  { key: "suggested", title: "Looks like", width: 7.5, value: (s) => className(s.suggested), cell: (s) => shortened(className(s.suggested)) },
+  { key: "given", title: "Given", width: 7, value: (s) => className(page.labels[s.row]), cell: (s) => shortened(className(page.labels[s.row])) },
+  { key: "suggested", title: "Looks like", width: 7, value: (s) => className(s.suggested), cell: (s) => shortened(className(s.suggested)) },
   { key: "score", title: "Score", width: 4.8, number: true, descending: true, value: (s) => finite(s.score), cell: (s) => brief(s.score) },
   { key: "sure", title: "Sure", hint: "How sure the suggestion is", width: 4.4, number: true, descending: true, wordy: true, value: (s) => finite(s.confidence), cell: (s) => percent(s.confidence) },
   { key: "agreement", title: "Agree", hint: "Share of the repeats that agree", width: 4.8, number: true, descending: true, wordy: true, value: (s) => finite(s.agreement), cell: (s) => percent(s.agreement) },
-  { key: "decision", title: "Decision", width: 11.4, value: (s) => (marks.has(s.row) ? describe(marks.get(s.row)) : "~"), cell: markButtons },
+  { key: "decision", title: "Decision", width: 12.4, value: (s) => (marks.has(s.row) ? describe(marks.get(s.row)) : "~"), cell: markButtons },
   { key: "why", title: "Why", width: 15, wordy: true, value: (s) => s.reasons.join("; "), cell: (s) => shortened(s.reasons.join("; ") || "–", 160) },
   ...columns.slice(0, VALUES_SHOWN).map((column, place) => ({
     key: "value " + column,
@@ -93,6 +93,10 @@ function showMark(row) {
     const to = mark && mark.decision === "relabel" ? mark.label : suspectOf.get(row).suggested;
     button.title = to === page.labels[row] ? "Choose the new class beside the table" : `to ${className(to)}`;
   }
+  const other = mark && mark.decision === "relabel" && mark.label !== suspectOf.get(row).suggested;
+  const suggested = element.querySelector(".suggested");
+  suggested.querySelector(".becomes")?.remove();
+  if (other) suggested.prepend(el("span", { className: "becomes" }, "→ ", shortened(className(mark.label), 30), " "));
   element.querySelector(".said").replaceChildren(...(mark ? [bdi(describe(mark))] : []));
 }
 
