@@ -74,7 +74,9 @@ const medianOf = (() => {
     const key = column + " " + code;
     if (!known.has(key)) {
       const numbers = numbersOf(column);
-      const values = Float64Array.from(rowsOf(code), (row) => numbers[row]).filter((value) => !Number.isNaN(value)).sort();
+      const values = Float64Array.from(rowsOf(code), (row) => numbers[row])
+        .filter((value) => !Number.isNaN(value))
+        .sort();
       const half = values.length >> 1;
       known.set(key, values.length % 2 ? values[half] : (values[half - 1] + values[half]) / 2);
     }
@@ -89,7 +91,8 @@ const shareOf = (() => {
     const key = column + " " + code;
     if (!known.has(key)) {
       const counts = new Map();
-      for (const row of rowsOf(code)) counts.set(page.cells[column][row], (counts.get(page.cells[column][row]) || 0) + 1);
+      for (const row of rowsOf(code))
+        counts.set(page.cells[column][row], (counts.get(page.cells[column][row]) || 0) + 1);
       known.set(key, counts);
     }
     return (known.get(key).get(text) || 0) / Math.max(1, rowsOf(code).length);

@@ -45,7 +45,9 @@ function keepMarks() {
 }
 
 function warnUnkept() {
-  warn("This browser keeps nothing for this page: your decisions are lost when you close or reload it. Download them before you do.");
+  warn(
+    "This browser keeps nothing for this page: your decisions are lost when you close or reload it. Download them before you do.",
+  );
 }
 
 // Whatever is stored there, only decisions that make sense are taken.
@@ -89,7 +91,9 @@ const record = (fields) => (fields.length === 1 && fields[0] === "" ? '""' : fie
 function decisionsCsv() {
   const lines = [...marks]
     .sort(([a], [b]) => a - b)
-    .map(([row, mark]) => record([String(row + 1), mark.decision, mark.decision === "relabel" ? className(mark.label) : ""]));
+    .map(([row, mark]) =>
+      record([String(row + 1), mark.decision, mark.decision === "relabel" ? className(mark.label) : ""]),
+    );
   return "row,decision,label\n" + lines.join("");
 }
 
@@ -124,6 +128,10 @@ function download(name, text) {
 
 // people.csv.gz -> people-decisions.csv
 function fileName(ending) {
-  const base = page.source.split(/[\\/]/).pop().replace(/(\.[A-Za-z0-9]{1,8}){1,2}$/, "").replace(/[^\p{L}\p{N}_.-]+/gu, "_");
+  const base = page.source
+    .split(/[\\/]/)
+    .pop()
+    .replace(/(\.[A-Za-z0-9]{1,8}){1,2}$/, "")
+    .replace(/[^\p{L}\p{N}_.-]+/gu, "_");
   return `${base.slice(0, 80) || "table"}-${ending}.csv`;
 }

@@ -12,7 +12,9 @@ function showDetail() {
   const verdict = ["Given ", bdi(className(given))];
   if (suspect.suggested === given) verdict.push(", and it looks like that class");
   else verdict.push(", looks like ", bdi(className(suspect.suggested)), ` (${percent(suspect.confidence)} sure)`);
-  verdict.push(`. Score ${brief(suspect.score)}, margin ${brief(page.margins[current])}, ${percent(suspect.agreement)} of the repeats agree.`);
+  verdict.push(
+    `. Score ${brief(suspect.score)}, margin ${brief(page.margins[current])}, ${percent(suspect.agreement)} of the repeats agree.`,
+  );
   byId("verdict").replaceChildren(...verdict);
   byId("reasons").replaceChildren(...suspect.reasons.map((reason) => el("li", {}, bdi(reason))));
   showDetailMark();
@@ -33,7 +35,9 @@ function showDetailMark() {
 }
 
 function fillRelabel() {
-  const options = page.classes.map((name, code) => el("option", { value: String(code) }, name === "" ? "(empty)" : name));
+  const options = page.classes.map((name, code) =>
+    el("option", { value: String(code) }, name === "" ? "(empty)" : name),
+  );
   byId("relabel").replaceChildren(el("option", { value: "" }, "choose"), ...options);
 }
 
@@ -41,10 +45,20 @@ function showValues(given, suggested) {
   const table = byId("values");
   const classes = suggested === given ? [given] : [given, suggested];
   const heads = classes.map((code) => el("th", { scope: "col", className: "number" }, shortened(className(code), 24)));
-  const head = el("tr", {}, el("th", { scope: "col" }, "Column"), el("th", { scope: "col", className: "number" }, "This row"), ...heads);
+  const head = el(
+    "tr",
+    {},
+    el("th", { scope: "col" }, "Column"),
+    el("th", { scope: "col", className: "number" }, "This row"),
+    ...heads,
+  );
   const listed = allValues ? columns : columns.slice(0, DETAIL_COLUMNS);
   table.replaceChildren(
-    el("caption", { className: "note" }, "For each class, the median of its rows, or the share of its rows with the same text; the nearer one stands out."),
+    el(
+      "caption",
+      { className: "note" },
+      "For each class, the median of its rows, or the share of its rows with the same text; the nearer one stands out.",
+    ),
     el("thead", {}, head),
     el("tbody", {}, ...listed.map((column) => valueLine(column, classes))),
   );

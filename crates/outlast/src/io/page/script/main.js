@@ -68,10 +68,13 @@ function move(step) {
   if (row === null) return;
   choose(row, { focus: true });
   const suspect = suspectOf.get(row);
-  announce(`Row ${row + 1}, given ${className(page.labels[row])}, looks like ${className(suspect.suggested)}, ${describe(marks.get(row))}`);
+  announce(
+    `Row ${row + 1}, given ${className(page.labels[row])}, looks like ${className(suspect.suggested)}, ${describe(marks.get(row))}`,
+  );
 }
 
-const isField = (element) => element instanceof Element && element.closest("input, select, textarea") !== null && element.type !== "checkbox";
+const isField = (element) =>
+  element instanceof Element && element.closest("input, select, textarea") !== null && element.type !== "checkbox";
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -97,8 +100,14 @@ function letterAction(key) {
   const digit = /^[1-9]$/.test(key) ? Number(key) - 1 : -1;
   if (digit >= 0) return digit < page.classes.length ? () => markDigit(digit) : null;
   const actions = {
-    k: () => markByKey("keep"), r: () => markByKey("relabel"), d: () => markByKey("drop"), u: undo,
-    j: () => move(1), n: () => move(1), p: () => move(-1), "/": () => byId("find").focus(),
+    k: () => markByKey("keep"),
+    r: () => markByKey("relabel"),
+    d: () => markByKey("drop"),
+    u: undo,
+    j: () => move(1),
+    n: () => move(1),
+    p: () => move(-1),
+    "/": () => byId("find").focus(),
   };
   return Object.hasOwn(actions, key) ? actions[key] : null;
 }
@@ -143,7 +152,10 @@ function refilter() {
 }
 
 function listenToFilters() {
-  const options = () => [el("option", { value: "" }, "any"), ...page.classes.map((name, code) => el("option", { value: String(code) }, name === "" ? "(empty)" : name))];
+  const options = () => [
+    el("option", { value: "" }, "any"),
+    ...page.classes.map((name, code) => el("option", { value: String(code) }, name === "" ? "(empty)" : name)),
+  ];
   byId("given").replaceChildren(...options());
   byId("suggested").replaceChildren(...options());
   // some ways of choosing from a list send only one of the two
@@ -224,7 +236,9 @@ function start() {
   buildHead();
   fillRelabel();
   fillAxes();
-  byId("digits").replaceChildren(...page.classes.slice(0, 9).flatMap((name, code) => [code ? ", " : "", `${code + 1} `, shortened(name, 20)]));
+  byId("digits").replaceChildren(
+    ...page.classes.slice(0, 9).flatMap((name, code) => [code ? ", " : "", `${code + 1} `, shortened(name, 20)]),
+  );
   listenToFilters();
   listenToTable();
   listenToDetail();

@@ -15,16 +15,25 @@ const lineOf = () => (isDark() ? "#383f46" : "#d3d9df");
 const colourOf = (code) => (isDark() ? DARK : LIGHT)[code % LIGHT.length];
 const shapeOf = (code) => SHAPES[code % SHAPES.length];
 
-// Plotly reads tags, entities and links in its texts: none of the data's may be left.
+// Plotly reads tags, entities and links in its texts: none of the data's may be left, and nothing that turns the direction
+// of the text around it, which an SVG can't isolate.
 function forPlotly(text, longest = 48) {
   const signs = [...text.slice(0, 4 * longest)];
   const short = signs.length > longest ? signs.slice(0, longest).join("") + "…" : text;
-  const plain = short.replace(/[\s\p{Cc}\p{Cf}]+/gu, " ").replaceAll("$", "\u{ff04}");
+  const plain = short.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "").replace(/[\s\p{Cc}]+/gu, " ");
   return plain.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 const hidden = new Set();
-const map = { x: null, y: null, names: ["", ""], px: new Float32Array(rows), py: new Float32Array(rows), near: null, ready: false };
+const map = {
+  x: null,
+  y: null,
+  names: ["", ""],
+  px: new Float32Array(rows),
+  py: new Float32Array(rows),
+  near: null,
+  ready: false,
+};
 
 function axisOptions() {
   const options = [
@@ -41,8 +50,13 @@ function axisOptions() {
 const axes = axisOptions();
 
 function fillAxes() {
-  for (const [id, first] of [["across", 0], ["up", 1]]) {
-    const options = axes.map((axis, index) => el("option", { value: String(index) }, axis.name === "" ? "(empty)" : axis.name));
+  for (const [id, first] of [
+    ["across", 0],
+    ["up", 1],
+  ]) {
+    const options = axes.map((axis, index) =>
+      el("option", { value: String(index) }, axis.name === "" ? "(empty)" : axis.name),
+    );
     byId(id).replaceChildren(...options);
     byId(id).value = String(first);
     byId(id).addEventListener("change", () => void showMap());
@@ -62,14 +76,25 @@ function rangeOf(values) {
 
 function axisLayout(title, range) {
   return {
-    title: { text: title, font: { size: 13 }, standoff: 8 }, range, autorange: false, zeroline: false, gridcolor: lineOf(), linecolor: lineOf(),
-    tickfont: { color: mutedOf() }, ticks: "", fixedrange: false, hoverformat: ".4g",
+    title: { text: title, font: { size: 13 }, standoff: 8 },
+    range,
+    autorange: false,
+    zeroline: false,
+    gridcolor: lineOf(),
+    linecolor: lineOf(),
+    tickfont: { color: mutedOf() },
+    ticks: "",
+    fixedrange: false,
+    hoverformat: ".4g",
   };
 }
 
 function chartLayout(more) {
   return {
-    margin: { l: 56, r: 12, t: 8, b: 46 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
+    margin: { l: 56, r: 12, t: 8, b: 46 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
     font: { color: isDark() ? "#e8eaed" : "#1a1d21", size: 12, family: "system-ui, sans-serif" },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: mutedOf(), activecolor: inkOf(), orientation: "v" },
     ...more,
@@ -77,7 +102,11 @@ function chartLayout(more) {
 }
 
 const chartConfig = {
-  displaylogo: false, responsive: false, showTips: false, doubleClick: "reset", showAxisDragHandles: false,
+  displaylogo: false,
+  responsive: false,
+  showTips: false,
+  doubleClick: "reset",
+  showAxisDragHandles: false,
   modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 };
 
@@ -86,15 +115,21 @@ function showMap() {
   [map.x, map.y] = chosen.map((axis) => axis.values());
   const touch = window.matchMedia("(pointer: coarse)").matches;
   const layout = chartLayout({
-    xaxis: axisLayout(forPlotly(chosen[0].name), rangeOf(map.x)), yaxis: axisLayout(forPlotly(chosen[1].name), rangeOf(map.y)),
-    hovermode: false, dragmode: touch ? false : "zoom", ...sizeOf(byId("map-plot")),
+    xaxis: axisLayout(forPlotly(chosen[0].name), rangeOf(map.x)),
+    yaxis: axisLayout(forPlotly(chosen[1].name), rangeOf(map.y)),
+    hovermode: false,
+    dragmode: touch ? false : "zoom",
+    ...sizeOf(byId("map-plot")),
   });
   // an empty trace: plotly draws no axes without one
   const nothing = { type: "scatter", mode: "markers", x: [null], y: [null], hoverinfo: "skip" };
   const drawn = Plotly.react("map-axes", [nothing], layout, chartConfig).then(drawMap);
   if (!map.ready) listenToMap();
   const missing = map.x.reduce((sum, value, row) => sum + (Number.isNaN(value) || Number.isNaN(map.y[row]) ? 1 : 0), 0);
-  byId("map-plot").setAttribute("aria-label", `Scatter plot of ${plural(rows, "row")}: ${chosen[0].name} across, ${chosen[1].name} up. The table lists the suspects.`);
+  byId("map-plot").setAttribute(
+    "aria-label",
+    `Scatter plot of ${plural(rows, "row")}: ${chosen[0].name} across, ${chosen[1].name} up. The table lists the suspects.`,
+  );
   byId("map-note").textContent =
     `Ringed points are the rows to look at; choose one here or in the table. Colour and shape show the given class.` +
     (missing ? ` ${plural(missing, "row")} without a number here ${missing === 1 ? "is" : "are"} not drawn.` : "");
@@ -104,7 +139,8 @@ function showMap() {
 }
 
 // On paper every chart has the size that the style gives it there.
-const sizeOf = (element) => (printing ? { width: 640, height: 330 } : { width: element.clientWidth, height: element.clientHeight });
+const sizeOf = (element) =>
+  printing ? { width: 640, height: 330 } : { width: element.clientWidth, height: element.clientHeight };
 
 function listenToMap() {
   map.ready = true;
@@ -113,13 +149,17 @@ function listenToMap() {
   chart.on("plotly_relayout", drawMap);
   let pressed = null;
   chart.addEventListener("pointerdown", (event) => (pressed = [event.clientX, event.clientY]), true);
-  window.addEventListener("pointerup", (event) => {
-    if (!pressed) return;
-    const moved = Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]);
-    pressed = null;
-    const row = moved < 4 ? nearestRow(event) : null;
-    if (row !== null && suspectOf.has(row)) pickFromMap(row);
-  }, true);
+  window.addEventListener(
+    "pointerup",
+    (event) => {
+      if (!pressed) return;
+      const moved = Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]);
+      pressed = null;
+      const row = moved < 4 ? nearestRow(event) : null;
+      if (row !== null && suspectOf.has(row)) pickFromMap(row);
+    },
+    true,
+  );
   chart.addEventListener("pointermove", (event) => pointAt(nearestRow(event), event));
   chart.addEventListener("pointerleave", () => pointAt(null));
 }
@@ -164,7 +204,8 @@ function pointAt(row, event) {
     if (row !== null) {
       const lines = [`Row ${row + 1}, given `, shortened(className(page.labels[row]), 30)];
       const suspect = suspectOf.get(row);
-      if (suspect && suspect.suggested !== page.labels[row]) lines.push(", looks like ", shortened(className(suspect.suggested), 30));
+      if (suspect && suspect.suggested !== page.labels[row])
+        lines.push(", looks like ", shortened(className(suspect.suggested), 30));
       lines.push(`, margin ${brief(page.margins[row])}`);
       tip.replaceChildren(...lines);
     }
@@ -222,9 +263,31 @@ function addShape(brush, shape, x, y, r) {
       break;
     default: {
       const corners = {
-        diamond: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
-        triangle: [[0, -1.2], [1.1, 0.85], [-1.1, 0.85]],
-        cross: [[-0.4, -1.2], [0.4, -1.2], [0.4, -0.4], [1.2, -0.4], [1.2, 0.4], [0.4, 0.4], [0.4, 1.2], [-0.4, 1.2], [-0.4, 0.4], [-1.2, 0.4], [-1.2, -0.4], [-0.4, -0.4]],
+        diamond: [
+          [0, -1.25],
+          [1.25, 0],
+          [0, 1.25],
+          [-1.25, 0],
+        ],
+        triangle: [
+          [0, -1.2],
+          [1.1, 0.85],
+          [-1.1, 0.85],
+        ],
+        cross: [
+          [-0.4, -1.2],
+          [0.4, -1.2],
+          [0.4, -0.4],
+          [1.2, -0.4],
+          [1.2, 0.4],
+          [0.4, 0.4],
+          [0.4, 1.2],
+          [-0.4, 1.2],
+          [-0.4, 0.4],
+          [-1.2, 0.4],
+          [-1.2, -0.4],
+          [-0.4, -0.4],
+        ],
       }[shape];
       corners.forEach(([dx, dy], at) => brush[at ? "lineTo" : "moveTo"](x + r * dx, y + r * dy));
       brush.closePath();
@@ -254,7 +317,11 @@ function drawRows(brush, frame) {
     const picture = stamp(code, size);
     for (const row of rowsOf(code)) {
       const [x, y] = [map.px[row], map.py[row]];
-      if (suspectOf.has(row) || !(x > frame.l - 5 && x < frame.l + frame.w + 5 && y > frame.t - 5 && y < frame.t + frame.h + 5)) continue;
+      if (
+        suspectOf.has(row) ||
+        !(x > frame.l - 5 && x < frame.l + frame.w + 5 && y > frame.t - 5 && y < frame.t + frame.h + 5)
+      )
+        continue;
       brush.drawImage(picture, x - STAMP / 2, y - STAMP / 2, STAMP, STAMP);
     }
   });
@@ -286,7 +353,9 @@ function drawSuspects() {
   brush.save();
   brush.clip();
   for (const undecided of [false, true]) {
-    for (const suspect of suspects) if (!marks.has(suspect.row) === undecided) drawSuspect(brush, suspect.row, undecided ? 1 : 0.35, suspects.length > 200 ? 3.6 : 4.5, 1.3);
+    for (const suspect of suspects)
+      if (!marks.has(suspect.row) === undecided)
+        drawSuspect(brush, suspect.row, undecided ? 1 : 0.35, suspects.length > 200 ? 3.6 : 4.5, 1.3);
   }
   if (map.near !== null) drawSuspect(brush, map.near, 1, 6.5, 2.2);
   if (current !== null && !printing && !Number.isNaN(map.px[current] + map.py[current])) drawCurrent(brush, frame);
@@ -335,7 +404,13 @@ function buildLegend() {
   const buttons = page.classes.map((name, code) => {
     const canvas = el("canvas", { width: 28, height: 28, ariaHidden: "true" });
     canvas.style.cssText = "width:14px;height:14px";
-    const button = el("button", { type: "button" }, canvas, name === "" ? "(empty)" : bdi(name), el("span", { className: "muted" }, count(counts[code])));
+    const button = el(
+      "button",
+      { type: "button" },
+      canvas,
+      name === "" ? "(empty)" : bdi(name),
+      el("span", { className: "muted" }, count(counts[code])),
+    );
     button.setAttribute("aria-pressed", String(!hidden.has(code)));
     button.addEventListener("click", () => {
       if (!hidden.delete(code)) hidden.add(code);

@@ -4,7 +4,9 @@ const MATRIX_CLASSES = 24;
 const PAIRS = 60;
 
 function pairs(list, target) {
-  byId(target).replaceChildren(...list.map(([name, value]) => el("div", {}, el("dt", {}, bdi(name)), el("dd", {}, bdi(value)))));
+  byId(target).replaceChildren(
+    ...list.map(([name, value]) => el("div", {}, el("dt", {}, bdi(name)), el("dd", {}, bdi(value)))),
+  );
 }
 
 function showHeadline() {
@@ -13,7 +15,9 @@ function showHeadline() {
   byId("target").textContent = page.target;
   byId("version").textContent = page.version;
   pairs(page.headline, "headline");
-  byId("model").replaceChildren(...page.model.flatMap(([name, value]) => [el("dt", {}, bdi(name)), el("dd", {}, bdi(value))]));
+  byId("model").replaceChildren(
+    ...page.model.flatMap(([name, value]) => [el("dt", {}, bdi(name)), el("dd", {}, bdi(value))]),
+  );
 }
 
 // Freedman and Diaconis' width, between 10 and 80 bars; the outermost bars take what lies far outside.
@@ -60,29 +64,69 @@ function showMargins() {
   }
   const centres = Array.from({ length: bins.bars }, (_, bar) => bins.low + (bar + 0.5) * bins.step);
   const trace = (list, name, colour) => ({
-    type: "bar", x: centres, y: counted(list, bins), name, marker: { color: colour }, width: bins.step * 0.94, hovertemplate: `margin %{x:.3g}<br>%{y} ${name}<extra></extra>`,
+    type: "bar",
+    x: centres,
+    y: counted(list, bins),
+    name,
+    marker: { color: colour },
+    width: bins.step * 0.94,
+    hovertemplate: `margin %{x:.3g}<br>%{y} ${name}<extra></extra>`,
   });
   const listed = suspects.map((suspect) => page.margins[suspect.row]).filter(isNumber);
   const annotations = isNumber(page.truncation)
-    ? [{ x: page.truncation, xanchor: "left", yref: "paper", y: 1, yanchor: "top", text: ` truncation ${brief(page.truncation)}`, showarrow: false, bgcolor: isDark() ? "#14171a" : "#ffffff" }]
+    ? [
+        {
+          x: page.truncation,
+          xanchor: "left",
+          yref: "paper",
+          y: 1,
+          yanchor: "top",
+          text: ` truncation ${brief(page.truncation)}`,
+          showarrow: false,
+          bgcolor: isDark() ? "#14171a" : "#ffffff",
+        },
+      ]
     : [];
   const box = byId("margins");
   const layout = chartLayout({
-    barmode: "overlay", shapes: marginShapes(), annotations, hovermode: "closest", dragmode: false, ...sizeOf(box),
-    xaxis: { ...axisLayout("functional margin, out of sample", [bins.low - bins.step, bins.low + bins.step * (bins.bars + 1)]), fixedrange: true },
-    yaxis: { title: { text: "rows" }, type: byId("log").checked ? "log" : "linear", gridcolor: lineOf(), tickfont: { color: mutedOf() }, fixedrange: true, rangemode: "tozero", zeroline: false },
+    barmode: "overlay",
+    shapes: marginShapes(),
+    annotations,
+    hovermode: "closest",
+    dragmode: false,
+    ...sizeOf(box),
+    xaxis: {
+      ...axisLayout("functional margin, out of sample", [bins.low - bins.step, bins.low + bins.step * (bins.bars + 1)]),
+      fixedrange: true,
+    },
+    yaxis: {
+      title: { text: "rows" },
+      type: byId("log").checked ? "log" : "linear",
+      gridcolor: lineOf(),
+      tickfont: { color: mutedOf() },
+      fixedrange: true,
+      rangemode: "tozero",
+      zeroline: false,
+    },
   });
   const [all, suspect] = isDark() ? ["#5b7086", "#ff8f4a"] : ["#a9bccd", "#b34700"];
   byId("margins-note").textContent = marginsNote();
-  return Plotly.react(box, [trace(margins, "rows", all), trace(listed, "rows to look at", suspect)], layout, { ...chartConfig, displayModeBar: false });
+  return Plotly.react(box, [trace(margins, "rows", all), trace(listed, "rows to look at", suspect)], layout, {
+    ...chartConfig,
+    displayModeBar: false,
+  });
 }
 
 function marginsNote() {
   const wrong = margins.filter((margin) => margin < 0).length;
   const cut = page.truncation;
-  const beyond = isNumber(cut) ? ` ${count(margins.filter((margin) => margin <= cut).length)} lie beyond the truncation ${brief(cut)} (dashed line).` : "";
-  return `Of ${plural(margins.length, "row")}, ${count(wrong)} have a negative margin: the model, fitted without them, contradicts their label.${beyond}` +
-    " Strong bars: the rows to look at. Solid line: the chosen row. The outermost bars hold everything further out.";
+  const beyond = isNumber(cut)
+    ? ` ${count(margins.filter((margin) => margin <= cut).length)} lie beyond the truncation ${brief(cut)} (dashed line).`
+    : "";
+  return (
+    `Of ${plural(margins.length, "row")}, ${count(wrong)} have a negative margin: the model, fitted without them, contradicts their label.${beyond}` +
+    " Strong bars: the rows to look at. Solid line: the chosen row. The outermost bars hold everything further out."
+  );
 }
 
 // Soon, so that a held key does not wait for the chart.
@@ -106,7 +150,10 @@ function showMatrix(id, matrix, { text, shade, act }) {
     const cells = line.map((value, other) => matrixCell(text(value), shade(value, given, other), given, other, act));
     return el("tr", {}, el("th", { scope: "row" }, shortened(page.classes[given], 24)), ...cells);
   });
-  table.replaceChildren(el("thead", {}, el("tr", {}, el("td", { className: "corner" }), ...names)), el("tbody", {}, ...lines));
+  table.replaceChildren(
+    el("thead", {}, el("tr", {}, el("td", { className: "corner" }), ...names)),
+    el("tbody", {}, ...lines),
+  );
 }
 
 function matrixCell(text, shade, given, other, act) {
@@ -119,7 +166,10 @@ function matrixCell(text, shade, given, other, act) {
 
 function filterButton(text, given, other) {
   const button = el("button", { type: "button" }, text);
-  button.setAttribute("aria-label", `${text}: list the suspects given ${className(given)} that look like ${className(other)}`);
+  button.setAttribute(
+    "aria-label",
+    `${text}: list the suspects given ${className(given)} that look like ${className(other)}`,
+  );
   button.addEventListener("click", () => {
     byId("filters").reset();
     byId("given").value = String(given);
@@ -135,10 +185,21 @@ function filterButton(text, given, other) {
 // With many classes, the largest entries off the diagonal.
 function showPairs(table, matrix, text) {
   const entries = [];
-  matrix.forEach((line, given) => line.forEach((value, other) => given !== other && value > 0 && entries.push([value, given, other])));
+  matrix.forEach((line, given) =>
+    line.forEach((value, other) => given !== other && value > 0 && entries.push([value, given, other])),
+  );
   entries.sort((a, b) => b[0] - a[0]);
-  const lines = entries.slice(0, PAIRS).map(([value, given, other]) =>
-    el("tr", {}, el("th", { scope: "row" }, shortened(className(given))), el("th", {}, shortened(className(other))), el("td", {}, text(value))));
+  const lines = entries
+    .slice(0, PAIRS)
+    .map(([value, given, other]) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, shortened(className(given))),
+        el("th", {}, shortened(className(other))),
+        el("td", {}, text(value)),
+      ),
+    );
   const note = `The ${Math.min(PAIRS, entries.length)} largest of ${count(entries.length)} pairs of different classes.`;
   table.replaceChildren(el("caption", { className: "note" }, note), el("tbody", {}, ...lines));
 }
@@ -152,7 +213,12 @@ function showMatrices() {
     act: { has: (given, other) => listed.has(given + " " + other) },
   });
   // shares of other classes are small: shaded against the largest of them
-  const largest = Math.max(1e-12, ...page.noise.flatMap((line, given) => line.filter((value, other) => isNumber(value) && other !== given)));
+  let largest = 1e-12;
+  page.noise.forEach((line, given) =>
+    line.forEach((value, other) => {
+      if (other !== given && value > largest) largest = value;
+    }),
+  );
   showMatrix("noise", page.noise, {
     text: (value) => percent(value, 1),
     shade: (value, given, other) => (given === other ? 0 : value / largest),

@@ -5,14 +5,75 @@ const VALUES_PRINTED = 3;
 const AT_ONCE = 1000;
 
 const tableColumns = [
-  { key: "row", title: "Row", width: 4.6, number: true, value: (s) => s.row, cell: (s) => String(s.row + 1), head: true },
-  { key: "given", title: "Given", width: 7, value: (s) => className(page.labels[s.row]), cell: (s) => shortened(className(page.labels[s.row])) },
-  { key: "suggested", title: "Looks like", width: 7, value: (s) => className(s.suggested), cell: (s) => shortened(className(s.suggested)) },
-  { key: "score", title: "Score", width: 4.8, number: true, descending: true, value: (s) => finite(s.score), cell: (s) => brief(s.score) },
-  { key: "sure", title: "Sure", hint: "How sure the suggestion is", width: 4.4, number: true, descending: true, wordy: true, value: (s) => finite(s.confidence), cell: (s) => percent(s.confidence) },
-  { key: "agreement", title: "Agree", hint: "Share of the repeats that agree", width: 4.8, number: true, descending: true, wordy: true, value: (s) => finite(s.agreement), cell: (s) => percent(s.agreement) },
-  { key: "decision", title: "Decision", width: 12.4, value: (s) => (marks.has(s.row) ? describe(marks.get(s.row)) : "~"), cell: markButtons },
-  { key: "why", title: "Why", width: 15, wordy: true, value: (s) => s.reasons.join("; "), cell: (s) => shortened(s.reasons.join("; ") || "–", 160) },
+  {
+    key: "row",
+    title: "Row",
+    width: 4.6,
+    number: true,
+    value: (s) => s.row,
+    cell: (s) => String(s.row + 1),
+    head: true,
+  },
+  {
+    key: "given",
+    title: "Given",
+    width: 7,
+    value: (s) => className(page.labels[s.row]),
+    cell: (s) => shortened(className(page.labels[s.row])),
+  },
+  {
+    key: "suggested",
+    title: "Looks like",
+    width: 7,
+    value: (s) => className(s.suggested),
+    cell: (s) => shortened(className(s.suggested)),
+  },
+  {
+    key: "score",
+    title: "Score",
+    width: 4.8,
+    number: true,
+    descending: true,
+    value: (s) => finite(s.score),
+    cell: (s) => brief(s.score),
+  },
+  {
+    key: "sure",
+    title: "Sure",
+    hint: "How sure the suggestion is",
+    width: 4.4,
+    number: true,
+    descending: true,
+    wordy: true,
+    value: (s) => finite(s.confidence),
+    cell: (s) => percent(s.confidence),
+  },
+  {
+    key: "agreement",
+    title: "Agree",
+    hint: "Share of the repeats that agree",
+    width: 4.8,
+    number: true,
+    descending: true,
+    wordy: true,
+    value: (s) => finite(s.agreement),
+    cell: (s) => percent(s.agreement),
+  },
+  {
+    key: "decision",
+    title: "Decision",
+    width: 12.4,
+    value: (s) => (marks.has(s.row) ? describe(marks.get(s.row)) : "~"),
+    cell: markButtons,
+  },
+  {
+    key: "why",
+    title: "Why",
+    width: 15,
+    wordy: true,
+    value: (s) => s.reasons.join("; "),
+    cell: (s) => shortened(s.reasons.join("; ") || "–", 160),
+  },
   ...columns.slice(0, VALUES_SHOWN).map((column, place) => ({
     key: "value " + column,
     title: columnName(column),
@@ -38,7 +99,12 @@ function markButtons(suspect) {
   const box = el("span", { className: "marks" });
   for (const kind of KINDS) {
     const title = kind[0].toUpperCase() + kind.slice(1);
-    const button = el("button", { type: "button", tabIndex: -1 }, title[0], el("span", { className: "rest" }, title.slice(1)));
+    const button = el(
+      "button",
+      { type: "button", tabIndex: -1 },
+      title[0],
+      el("span", { className: "rest" }, title.slice(1)),
+    );
     button.dataset.mark = kind;
     button.setAttribute("aria-label", `${title} row ${suspect.row + 1}`);
     box.append(button);
@@ -63,7 +129,10 @@ function buildHead() {
   byId("table").style.minWidth = tableColumns.reduce((sum, column) => sum + column.width, 0) + "rem";
 }
 
-const cssOf = (column) => [column.values ? "value" : column.key, column.number && "number", column.wordy && "wordy", column.late && "late"].filter(Boolean).join(" ");
+const cssOf = (column) =>
+  [column.values ? "value" : column.key, column.number && "number", column.wordy && "wordy", column.late && "late"]
+    .filter(Boolean)
+    .join(" ");
 
 function elementOf(suspect) {
   let element = elements.get(suspect.row);
@@ -71,7 +140,11 @@ function elementOf(suspect) {
     element = el("tr", { tabIndex: -1, role: "row" });
     element.dataset.row = suspect.row;
     for (const column of tableColumns) {
-      const cell = el(column.head ? "th" : "td", { role: column.head ? "rowheader" : "cell", className: cssOf(column) }, column.cell(suspect));
+      const cell = el(
+        column.head ? "th" : "td",
+        { role: column.head ? "rowheader" : "cell", className: cssOf(column) },
+        column.cell(suspect),
+      );
       element.append(cell);
     }
     elements.set(suspect.row, element);
@@ -122,7 +195,12 @@ function compare(column) {
 
 function haystack(suspect) {
   if (!haystacks.has(suspect.row)) {
-    const parts = [String(suspect.row + 1), className(page.labels[suspect.row]), className(suspect.suggested), ...suspect.reasons];
+    const parts = [
+      String(suspect.row + 1),
+      className(page.labels[suspect.row]),
+      className(suspect.suggested),
+      ...suspect.reasons,
+    ];
     for (const column of page.cells) parts.push(column[suspect.row]);
     haystacks.set(suspect.row, parts.join("\n").toLowerCase());
   }
@@ -137,7 +215,10 @@ function passes() {
     const mark = marks.get(suspect.row);
     if (given !== "" && page.labels[suspect.row] !== Number(given)) return false;
     if (suggested !== "" && suspect.suggested !== Number(suggested)) return false;
-    if (decided === "open" ? mark : decided === "marked" ? !mark : decided !== "" && (!mark || mark.decision !== decided)) return false;
+    if (
+      decided === "open" ? mark : decided === "marked" ? !mark : decided !== "" && (!mark || mark.decision !== decided)
+    )
+      return false;
     if (least !== -Infinity && !(suspect.score >= least)) return false;
     return wanted === "" || haystack(suspect).includes(wanted);
   };
