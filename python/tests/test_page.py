@@ -270,6 +270,18 @@ def test_decisions_by_key(browser, show):
     assert "2 of 12 decided: 1 keep, 1 relabel, 0 drop" in browser.text("#progress")
 
 
+def test_the_chosen_row_is_in_sight(browser, show):
+    show(make(rows=400, suspects=200))
+    browser.run("document.querySelector('#body tr').focus()")
+    inside = """const [row, box] = ['#body tr[aria-current]', '#scroll'].map((s) => document.querySelector(s).getBoundingClientRect());
+        const head = document.getElementById('heads').getBoundingClientRect();
+        return row.top >= head.bottom - 1 && row.bottom <= box.bottom + 1"""
+    for key, row in [(Keys.END, 400), (Keys.ARROW_UP, 399), (Keys.HOME, 201), (Keys.PAGE_DOWN, 211), ("n", 212)]:
+        press(browser, key)
+        assert chosen(browser) == row
+        assert browser.run(inside), key
+
+
 def test_keys_leave_typing_alone(browser, show):
     show(make())
     browser.find("#find").send_keys("kdr1")
@@ -438,8 +450,9 @@ def test_hostile_text_runs_nothing_and_is_shown(browser, show):
     assert counts == [3, 0, 0, 1, 0, 0]
     # the last choice: a column named like a script across, the first component up
     assert browser.texts("#map-axes .xtitle, #map-axes .ytitle") == [HOSTILE[3], "Component 1"]
-    pick(browser, "#across", 4)
-    assert browser.texts("#map-axes .xtitle") == [HOSTILE[0][:48] + "…"]
+    for index, name in enumerate(HOSTILE[:4]):
+        pick(browser, "#across", 4 + index)
+        assert browser.texts("#map-axes .xtitle") == [name if len(name) <= 48 else name[:48] + "…"]
     assert browser.texts("#reasons bdi") == HOSTILE
     assert browser.texts("#headline dd bdi") == [value for _, value in page["headline"]]
     assert browser.texts("#target, #version") == [HOSTILE[0], HOSTILE[2]]
