@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq"]
+__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq", "write_page"]
 
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64], int]
@@ -206,3 +206,5 @@ def search_lq(
     time_limit: float | None = None,
     progress: Callable[[str, int, float, float], object] | None = None,
 ) -> tuple[Fitted, dict[str, Any]]: ...
+
+def write_page(json: str, path: _Path) -> None: ...

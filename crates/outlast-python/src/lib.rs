@@ -12,6 +12,7 @@ mod fit;
 mod fitted;
 mod gate;
 mod matrix;
+mod page;
 mod pool;
 mod search;
 mod storage;
@@ -26,6 +27,8 @@ mod _core {
     use crate::fit::{fit, gamma_quartiles};
     #[pymodule_export]
     use crate::fitted::Fitted;
+    #[pymodule_export]
+    use crate::page::write_page;
     #[pymodule_export]
     use crate::search::search_lq;
 }
