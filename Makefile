@@ -1,6 +1,6 @@
 # Everything by one word, from a cold clone, on Linux or macOS with cargo and Python 3.10 or later.
 #
-#   make demo    build the command and let it show itself; the picture lands in demo-output/
+#   make demo    build the command and let it show itself; the picture and the page of an audit land in demo-output/
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/
@@ -21,7 +21,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 demo:
 	mkdir -p demo-output
-	$(CARGO) run --release --locked -p outlast-cli -- demo -o demo-output/outlast-demo.svg
+	$(CARGO) run --release --locked -p outlast-cli -- demo -o demo-output/outlast-demo.svg --html demo-output/outlast-audit.html
 
 test: rust-lint rust-test python-test
 

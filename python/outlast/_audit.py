@@ -13,16 +13,28 @@ from sklearn.utils.validation import _get_feature_names
 from . import _core, _input
 
 
+#: Most cells that a page carries along.
+_MOST_CELLS = 5_000_000
+
+
+def _plain(value: float) -> str:
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
 class Audit:
     """What `audit` found. Rows are counted from 0, except in files."""
 
     classes: NDArray[Any]
     """The classes, sorted; matrices are in their order."""
 
-    def __init__(self, found: _core.Audited, classes: NDArray[Any], names: list[str] | None, rows: Any, codes: Any) -> None:
+    def __init__(
+        self, found: _core.Audited, classes: NDArray[Any], names: list[str] | None, target: str, rows: Any, codes: Any
+    ) -> None:
         self._found = found
         self.classes = classes
         self._names = names
+        self._target = target
         self._rows = rows
         self._codes = codes
 
@@ -117,6 +129,28 @@ class Audit:
             columns[name] = self.classes[columns[name]]
         return pandas.DataFrame(columns).set_index("row")
 
+    def to_html(self, path: str | os.PathLike[str], *, source: str = "data") -> None:
+        """Write a page to work with: one HTML file that needs no network.
+
+        It ranks and shows the suspects; rows can be marked as keep, relabel or drop, and the decisions downloaded.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        source : str, default="data"
+            What the page calls the table.
+        """
+        columns = self._rows[3] if isinstance(self._rows, tuple) else self._rows.shape[1]
+        names = self._names or [f"x{column + 1}" for column in range(columns)]
+        header = [*names, self._target]
+        cells: list[list[str]] = []
+        if not isinstance(self._rows, tuple) and self._rows.size <= _MOST_CELLS:
+            # the shortest text that is read back as the same number
+            cells = [[_plain(value) for value in column] for column in self._rows.T.tolist()]
+            cells.append([str(name) for name in self.classes[self._codes].tolist()])
+        self._found.write_page(os.fspath(path), self._rows, header, cells, source)
+
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the suspects as CSV, rows counted from 1.
 
@@ -184,6 +218,7 @@ def audit(
     (10, 'cat')
     """
     names = _get_feature_names(X)
+    target = getattr(y, "name", None)
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     classes, codes = _input.encode(y)
     rows = _input.matrix(X)
@@ -200,4 +235,5 @@ def audit(
         truncation=None if truncation is None else _input.name_or_real("truncation", truncation),
         threads=_input.threads(n_jobs),
     )
-    return Audit(found, classes, None if names is None else [str(name) for name in names], rows, codes)
+    names = None if names is None else [str(name) for name in names]
+    return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes)

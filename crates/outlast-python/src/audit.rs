@@ -5,7 +5,7 @@ use crate::fit::{self, ClassName, NumberOrName};
 use crate::gate;
 use crate::matrix::Matrix;
 use numpy::{PyArray1, PyReadonlyArray1};
-use outlast::io;
+use outlast::io::{self, Cells};
 use outlast::{Audit, AuditKernel, AuditReport};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -154,6 +154,24 @@ impl Audited {
         let reasons: Vec<String> = suspects.iter().map(|s| self.report.words(s).join("; ")).collect();
         columns.set_item("reasons", reasons)?;
         Ok(columns)
+    }
+
+    /// Writes the page. `cells` is the table as text, column by column, its last column the labels; empty to leave it out.
+    fn write_page(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        x: Matrix<'_>,
+        header: Vec<String>,
+        cells: Vec<Vec<String>>,
+        source: &str,
+    ) -> PyResult<()> {
+        let design = x.design()?;
+        let target = header.last().cloned().unwrap_or_default();
+        let last = cells.len().checked_sub(1);
+        let numeric = (0..cells.len()).map(|column| Some(column) != last).collect();
+        let cells = Cells { header: Some(header), columns: cells, numeric, target_column: last, first_line: 0 };
+        py.detach(|| io::save_page(&io::audit_page(&self.report, &*design, source, &target, cells)?, path)).map_err(to_python)
     }
 
     /// Writes the suspects as CSV, rows counted from 1.

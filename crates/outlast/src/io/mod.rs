@@ -30,6 +30,9 @@
 //! ```
 
 mod atomic;
+#[cfg(feature = "page")]
+mod audited;
+mod cells;
 mod columns;
 mod csv;
 mod decisions;
@@ -47,6 +50,9 @@ mod suspects;
 mod table;
 
 pub use atomic::write_atomically;
+#[cfg(feature = "page")]
+pub use audited::audit_page;
+pub use cells::{Cells, read_cells};
 pub use decisions::{
     Applied, Decision, Decisions, apply_decisions, apply_decisions_to, read_decisions, read_decisions_from,
 };

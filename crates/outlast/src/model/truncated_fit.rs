@@ -225,7 +225,8 @@ impl Task<'_> {
 
     fn options(&self, start: Option<Start>) -> Options {
         let tol = self.parameters.common.tol;
-        self.parameters.common.options(if self.roughly { tol } else { tol.min(self.affordable_gap()) }, start)
+        let tol = if self.roughly { tol } else { tol.min(self.affordable_gap()) };
+        Options { single_start: self.roughly, ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

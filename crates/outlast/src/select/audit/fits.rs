@@ -20,7 +20,7 @@ pub(super) const MOST_IN_PAIRS: usize = 30;
 const TOLERANCE: f64 = 1e-3;
 
 /// Most majorise-minimise steps of a fit.
-const MOST_STEPS: usize = 20;
+const MOST_STEPS: usize = 10;
 
 /// Which binary problems stand for k classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,8 +149,14 @@ impl Field<'_> {
         let caps = vec![c; signs.len()];
         let two = TwoClass { x, signs, caps: &caps, loss: self.loss, norm: Norm::Squared, kernel, intercept: true };
         let problem = Problem::Two(two);
-        let options =
-            Options { tolerance: TOLERANCE, max_steps: MOST_STEPS, seed: self.seed, start, ..Options::default() };
+        let options = Options {
+            tolerance: TOLERANCE,
+            max_steps: MOST_STEPS,
+            seed: self.seed,
+            start,
+            single_start: true,
+            ..Options::default()
+        };
         let solution = solver::solve(solver::choose("auto", &problem)?, &problem, &options, control)?;
         let weights = match (solution.weights, kernel) {
             (None, KernelFunction::Linear) => {
