@@ -439,3 +439,38 @@ fn verdict(field: &Field, folds: &[(Vec<u32>, Vec<Vec<f32>>)], at: usize) -> Ver
     let (sum, rows) = known.fold((0.0, 0usize), |(sum, rows), chance| (sum - chance.ln(), rows + 1));
     Verdict { chances, margins, surprise: sum / rows.max(1) as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dense;
+
+    /// A row's label changes nothing in what is decided about the row, splits being the same.
+    #[test]
+    fn decisions_about_a_row_do_not_see_its_label() {
+        let rows: Vec<[f64; 2]> =
+            (0..90).map(|row| [f64::from(row % 3) + f64::from(row * 7 % 11) / 6.0, f64::from(row * 5 % 13)]).collect();
+        let x = Dense::from_rows(&rows);
+        let scaled = Scaled::new(&x).unwrap();
+        let codes: Vec<Option<u32>> = (0..90).map(|row| Some(row % 3)).collect();
+        let done = AtomicUsize::new(0);
+        let loss = Loss::hinge().truncated_at(-1.0).unwrap();
+        for (row, kernel) in [(4u32, KernelFunction::Rbf { gamma: 0.5 }), (50, KernelFunction::Linear)] {
+            let member = Member { kernel };
+            let decide = |label: u32| {
+                let mut codes = codes.clone();
+                codes[row as usize] = Some(label);
+                let field =
+                    Field { x: &scaled, codes: &codes, scheme: Scheme::Pairs(3), loss, seed: 0, done: &done };
+                let (held, train): (Vec<u32>, Vec<u32>) = (0..90u32).partition(|other| other % 5 == row % 5);
+                let control = Control::default();
+                let found = field.judge(&member, &CS, &train, &held, &control, &control).unwrap();
+                let at = held.iter().position(|&other| other == row).unwrap();
+                found.into_iter().flat_map(|list| list[3 * at..3 * at + 3].to_vec()).collect::<Vec<f32>>()
+            };
+            assert_eq!(decide(0), decide(1));
+            assert_eq!(decide(1), decide(2));
+            assert!(decide(0).iter().any(|value| value.abs() > 0.1));
+        }
+    }
+}
