@@ -1,6 +1,6 @@
 # Everything by one word, from a cold clone, on Linux or macOS with cargo and Python 3.10 or later.
 #
-#   make demo    build the command and let it show itself; the picture lands in demo-output/
+#   make demo    build the command and let it show itself; the picture and the page of an audit land in demo-output/
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/
@@ -17,11 +17,11 @@ VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test python-test bench wheel clean
+.PHONY: demo test rust-lint rust-test browser python-test bench wheel clean
 
 demo:
 	mkdir -p demo-output
-	$(CARGO) run --release --locked -p outlast-cli -- demo -o demo-output/outlast-demo.svg
+	$(CARGO) run --release --locked -p outlast-cli -- demo -o demo-output/outlast-demo.svg --html demo-output/outlast-audit.html
 
 test: rust-lint rust-test python-test
 
@@ -36,19 +36,34 @@ rust-lint:
 rust-test:
 	$(CARGO) check --locked -p outlast --no-default-features
 	if $(CARGO) nextest --version >/dev/null 2>&1; then $(CARGO) nextest run --locked; else $(CARGO) test --locked --lib --bins --tests; fi
-	$(CARGO) test --locked --doc -p outlast
-	$(CARGO) test --locked --release --lib -p outlast
+	$(CARGO) test --locked --doc -p outlast --features page
+	$(CARGO) test --locked --release --lib -p outlast --features page
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy matplotlib onnx onnxruntime libsvm-official liblinear-official
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)
 	VIRTUAL_ENV="$(abspath $(VENV))" $(VENV)/bin/maturin develop --release --locked --quiet
 	touch $@
 
-python-test: $(VENV)/.built
+# Chromium and its driver, in which the audit page is tested: found, or installed where that is allowed.
+browser:
+	@if [ "$$OUTLAST_NO_BROWSER" = 1 ]; then \
+	    echo "*** OUTLAST_NO_BROWSER=1: the audit page is NOT tested in a browser"; \
+	elif command -v chromedriver >/dev/null && \
+	    { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; then :; \
+	else \
+	    echo "*** Chromium and chromedriver are not installed and can't be installed from here (no root, or no apt-get)."; \
+	    echo "*** The audit page can't be tested without them. Install them (apt-get install chromium chromium-driver),"; \
+	    echo "*** or go without that test, on your own responsibility: OUTLAST_NO_BROWSER=1 make test"; \
+	    exit 1; \
+	fi
+
+python-test: browser $(VENV)/.built
 	$(VENV)/bin/python -m pytest -q
 
 $(BENCH)/.packages: pyproject.toml Makefile

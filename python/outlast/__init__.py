@@ -12,6 +12,7 @@ array(['no', 'yes'], dtype='<U3')
 from importlib.metadata import version as _version
 
 from ._ablation import AblationSVC
+from ._audit import Audit, audit
 from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._capped import CappedSVC
 from ._certify import Certificate, certify
@@ -23,6 +24,7 @@ from ._widths import gamma_quartiles
 
 __all__ = [
     "AblationSVC",
+    "Audit",
     "CappedSVC",
     "CentroidSVC",
     "Certificate",
@@ -30,6 +32,7 @@ __all__ = [
     "LqSVC",
     "LqSVCCV",
     "TruncatedSVC",
+    "audit",
     "certify",
     "gamma_quartiles",
     "load",

@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         Command::Export(request) => commands::export::run(&request),
         Command::Gamma(request) => commands::gamma::run(&request),
         Command::Tune(request) => commands::tune::run(&request),
+        Command::Audit(request) => commands::audit::run(&request),
+        Command::ApplyDecisions(request) => commands::apply::run(&request),
         Command::Demo(request) => demo::run(&request),
     };
     match outcome {

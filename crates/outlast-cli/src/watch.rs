@@ -49,6 +49,15 @@ impl Watch {
         self.spinner.set_message(message.into());
     }
 
+    /// Shows a bar for work of so many steps, with its rate and the time left.
+    pub fn count(&self, steps: usize) {
+        self.spinner.set_length(steps as u64);
+        let template = "{spinner} {msg} [{wide_bar}] {pos}/{len}, {per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.spinner.set_style(style.progress_chars("=> "));
+        }
+    }
+
     /// Runs long work under control of the user. Once asked to stop it counts as interrupted, unless its answer says that it
     /// is the best so far.
     pub fn run<T>(
@@ -82,6 +91,9 @@ impl Watch {
     }
 
     fn show(&self, progress: Progress) {
+        if self.spinner.length().is_some() {
+            return self.spinner.set_position(progress.step as u64);
+        }
         let mut message = format!("{}, step {}", progress.stage, progress.step);
         if !progress.objective.is_nan() {
             message += &format!(", objective {:.6e}", progress.objective);

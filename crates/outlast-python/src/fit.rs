@@ -46,7 +46,7 @@ impl From<&Class> for ClassName {
     }
 }
 
-fn truncation(value: Option<NumberOrName>) -> outlast::Result<Truncation> {
+pub fn truncation(value: Option<NumberOrName>) -> outlast::Result<Truncation> {
     match value {
         None => Ok(Truncation::Off),
         Some(NumberOrName::Number(at)) => Ok(Truncation::At(at)),
@@ -57,7 +57,7 @@ fn truncation(value: Option<NumberOrName>) -> outlast::Result<Truncation> {
     }
 }
 
-fn gamma(value: NumberOrName) -> outlast::Result<Gamma> {
+pub fn gamma(value: NumberOrName) -> outlast::Result<Gamma> {
     match value {
         NumberOrName::Number(value) => Ok(Gamma::Value(value)),
         NumberOrName::Name(name) => Gamma::from_name(&name),

@@ -6,11 +6,13 @@
 //!
 //! Whatever scikit-learn users expect of an estimator is in Python; here is only what needs the core.
 
+mod audit;
 mod errors;
 mod fit;
 mod fitted;
 mod gate;
 mod matrix;
+mod page;
 mod pool;
 mod search;
 mod storage;
@@ -20,9 +22,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::audit::{Audited, audit};
+    #[pymodule_export]
     use crate::fit::{fit, gamma_quartiles};
     #[pymodule_export]
     use crate::fitted::Fitted;
+    #[pymodule_export]
+    use crate::page::write_page;
     #[pymodule_export]
     use crate::search::search_lq;
 }

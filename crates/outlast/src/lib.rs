@@ -51,7 +51,7 @@ pub use model::{
     LeaveOneOut, Lq, Model, Shift, Truncated, Truncation, certify, gamma_quartiles,
 };
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
-pub use select::{LqChoice, LqSearch, Split};
+pub use select::{Audit, AuditKernel, AuditReport, LqChoice, LqSearch, Split};
 pub use solver::Status;
 
 /// The README's examples, run as documentation tests.

@@ -342,7 +342,7 @@ fn baselines() -> Vec<PossibleValue> {
     Baseline::ALL.iter().map(|baseline| PossibleValue::new(baseline.name()).help(baseline.about())).collect()
 }
 
-fn truncation(text: &str) -> Result<Truncation, String> {
+pub(super) fn truncation(text: &str) -> Result<Truncation, String> {
     match text {
         "auto" => Ok(Truncation::Auto),
         "none" => Ok(Truncation::Off),
@@ -378,7 +378,7 @@ fn shift(text: &str) -> Result<Shift, String> {
     }
 }
 
-fn gamma(text: &str) -> Result<Gamma, String> {
+pub(super) fn gamma(text: &str) -> Result<Gamma, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(Gamma::Value(value)),
         Ok(_) => Err("must be a finite number > 0".to_string()),
@@ -388,7 +388,7 @@ fn gamma(text: &str) -> Result<Gamma, String> {
     }
 }
 
-fn jobs(text: &str) -> Result<i64, String> {
+pub(super) fn jobs(text: &str) -> Result<i64, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("must be a whole number, not 0; -1 is all cores".to_string()),
         Ok(number) => Ok(number),

@@ -1,5 +1,6 @@
 //! The command line: commands here, the groups of options they share in the files beside this.
 
+pub mod audit;
 mod data;
 mod method;
 pub mod tune;
@@ -25,7 +26,8 @@ use std::path::PathBuf;
     after_help = "Start here:\n  outlast demo                                  see the difference on data with wrong labels\n  \
         outlast fit data.csv -o model.outlast         learn from a CSV file; --target names the labels\n  \
         outlast predict model.outlast new.csv         label new rows\n  \
-        outlast evaluate model.outlast test.csv       compare with known labels\n\n\
+        outlast evaluate model.outlast test.csv       compare with known labels\n  \
+        outlast audit data.csv --html page.html       rank rows whose label looks wrong\n\n\
         Exit codes: 0 done, 1 finished with a finding you asked to fail on, 2 bad usage or bad input, 130 interrupted."
 )]
 pub struct Cli {
@@ -49,6 +51,12 @@ pub enum Command {
     /// Choose parameters by cross-validation or on a tuning set, then learn the model
     #[command(after_help = tune::EXAMPLES)]
     Tune(Box<tune::TuneArgs>),
+    /// Rank the rows whose label, or whose values, look wrong
+    #[command(after_help = audit::EXAMPLES)]
+    Audit(Box<audit::AuditArgs>),
+    /// Keep, relabel or drop rows as decided on the page of an audit
+    #[command(after_help = audit::APPLY_EXAMPLES)]
+    ApplyDecisions(audit::ApplyArgs),
     /// Print kernel widths worth trying: the quartiles of the distances between the classes
     #[command(after_help = GAMMA_EXAMPLES)]
     Gamma(GammaArgs),
@@ -116,6 +124,7 @@ and a note says which is which.";
 
 const DEMO_EXAMPLES: &str = "Examples:
   outlast demo
+  outlast demo --html audit.html
   outlast demo --seed 7 --flip 0.2 -o picture.svg";
 
 /// How results are shown.
@@ -247,6 +256,9 @@ pub struct DemoArgs {
     /// Where the picture goes; - is standard output
     #[arg(short, long, value_name = "SVG", default_value = "outlast-demo.svg")]
     pub output: PathBuf,
+    /// Also audit the training data, and write the page of it to this file
+    #[arg(long, value_name = "HTML")]
+    pub html: Option<PathBuf>,
     /// Also write the data to this folder, as train.csv and test.csv; it is made if it is not there
     #[arg(long, value_name = "FOLDER")]
     pub save_data: Option<PathBuf>,

@@ -1,5 +1,7 @@
 //! One file per command.
 
+pub mod apply;
+pub mod audit;
 pub mod certify;
 pub mod evaluate;
 pub mod export;

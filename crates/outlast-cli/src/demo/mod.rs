@@ -15,7 +15,8 @@ use crate::output::{self, count};
 use crate::watch::Watch;
 use contour::Grid;
 use data::Point;
-use outlast::{Control, Dense, Error, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation};
+use crate::commands;
+use outlast::{Audit, Control, Dense, Error, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation, io};
 use random::Random;
 use serde_json::{Value, json};
 use svg::Panel;
@@ -37,7 +38,8 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(request: &DemoArgs) -> Result<(), Failure> {
-    let taken = destination::check(&[("--output", Some(&request.output))], request.show.json)?;
+    let files = [("--output", Some(request.output.as_path())), ("--html", request.html.as_deref())];
+    let taken = destination::check(&files, request.show.json)?;
     if let Some(folder) = &request.save_data {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     }
@@ -47,8 +49,15 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     let test = data::test(TEST_ROWS, &mut random);
     let [plain, truncated] = watch.run(None, |_| false, |control| compare(&training, &test, control))?;
     let outcomes = [plain, truncated];
+    let audited = match request.html {
+        Some(_) => Some(watch.run(None, |_| false, |control| audit(&training, control))?),
+        None => None,
+    };
     let picture = picture(&training, &outcomes)?;
     watch.write(|| destination::write(&request.output, |out| out.write_all(picture.as_bytes())))?;
+    if let (Some(path), Some(audited)) = (&request.html, &audited) {
+        watch.write(|| destination::write(path, |out| out.write_all(&audited.page)))?;
+    }
     if let Some(folder) = &request.save_data {
         for (name, points) in [("train.csv", &training), ("test.csv", &test)] {
             let text = data::as_csv(points);
@@ -57,15 +66,37 @@ pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     }
     drop(watch);
     if request.show.json {
-        output::print_json(&as_json(request, &training, &outcomes))
+        output::print_json(&as_json(request, &training, &outcomes, audited.as_ref()))
     } else if request.show.quiet {
         Ok(())
     } else if taken {
-        output::tell(as_text(request, &training, &outcomes).trim_end());
+        output::tell(as_text(request, &training, &outcomes, audited.as_ref()).trim_end());
         Ok(())
     } else {
-        output::print(&as_text(request, &training, &outcomes))
+        output::print(&as_text(request, &training, &outcomes, audited.as_ref()))
     }
+}
+
+/// The suspects among the training rows, and the page that shows them.
+struct Audited {
+    suspects: usize,
+    /// Suspects whose label is wrong indeed.
+    recognised: usize,
+    /// Of as many rows with the highest scores as there are wrong labels, those whose label is wrong.
+    first: usize,
+    page: Vec<u8>,
+}
+
+fn audit(training: &[Point], control: Control) -> outlast::Result<Audited> {
+    let (x, y) = data::split(training)?;
+    let report = Audit::default().run_with(&x, &y, control)?;
+    let text = data::as_csv(training);
+    let cells = io::read_cells(text.as_bytes(), "train.csv", &io::ReadOptions::default(), usize::MAX)?;
+    let wrong = |row: usize| training[row].wrong;
+    let recognised = report.suspects.iter().filter(|suspect| wrong(suspect.row)).count();
+    let first = report.suspects.iter().take(wrong_labels(training)).filter(|suspect| wrong(suspect.row)).count();
+    let page = commands::audit::page(&report, &x, "train.csv", cells)?;
+    Ok(Audited { suspects: report.suspects.len(), recognised, first, page })
 }
 
 fn compare(training: &[Point], test: &[Point], control: Control) -> outlast::Result<[Outcome; 2]> {
@@ -127,7 +158,7 @@ fn panel(title: &str, outcome: &Outcome) -> outlast::Result<Panel> {
     })
 }
 
-fn as_text(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> String {
+fn as_text(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2], audited: Option<&Audited>) -> String {
     let wrong = wrong_labels(training);
     let mut text = format!(
         "A disc within a ring: {} training rows, {} of them with a wrong label, and {TEST_ROWS} clean test rows.\n\
@@ -154,10 +185,21 @@ fn as_text(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> S
         true => "standard output".to_string(),
         false => request.output.display().to_string(),
     };
-    text + &format!("\npicture: {picture}\n")
+    text += &format!("\npicture: {picture}\n");
+    if let (Some(audited), Some(path)) = (audited, &request.html) {
+        let suspects = count(audited.suspects, "suspect", "suspects");
+        text += &format!(
+            "\nThe audit of the training rows names {suspects}, {} of them with a wrong label; of the first {wrong}, {} have one.\n\
+             audit page: {}\n",
+            audited.recognised,
+            audited.first,
+            path.display()
+        );
+    }
+    text
 }
 
-fn as_json(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> Value {
+fn as_json(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2], audited: Option<&Audited>) -> Value {
     let one = |outcome: &Outcome| {
         json!({
             "test_error": outcome.test_error,
@@ -176,6 +218,11 @@ fn as_json(request: &DemoArgs, training: &[Point], outcomes: &[Outcome; 2]) -> V
         "test_rows": TEST_ROWS,
         "c": C,
         "picture": request.output.to_string_lossy(),
+        "audit": audited.map(|audited| json!({
+            "suspects": audited.suspects,
+            "suspects_wrong": audited.recognised,
+            "page": request.html.as_ref().map(|path| path.to_string_lossy()),
+        })),
         "plain": one(&outcomes[0]),
         "truncated": one(&outcomes[1]),
     })

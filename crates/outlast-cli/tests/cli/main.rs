@@ -1,6 +1,7 @@
 //! The command as its users meet it: run as a process, judged by what it prints, writes and returns.
 
 mod ablation;
+mod audit;
 mod capped;
 mod common;
 mod demo;

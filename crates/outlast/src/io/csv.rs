@@ -45,12 +45,26 @@ impl Record {
 
 /// Where the quoting state machine stands within a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+pub(super) enum Place {
     Start,
     Plain,
     Quoted,
     /// After a quote sign within quotes: the second of a pair, or the end.
     Closing,
+}
+
+impl Place {
+    /// Where it stands after one more byte; `None` if that ends the field.
+    #[inline(always)]
+    pub(super) fn after(self, byte: u8, delimiter: u8) -> Option<Place> {
+        match (self, byte) {
+            (Place::Start | Place::Closing, b'"') => Some(Place::Quoted),
+            (Place::Quoted, b'"') => Some(Place::Closing),
+            (Place::Quoted, _) => Some(Place::Quoted),
+            (_, byte) if byte == delimiter => None,
+            _ => Some(Place::Plain),
+        }
+    }
 }
 
 /// Records of a text.
@@ -94,27 +108,18 @@ impl<'a> Records<'a> {
         loop {
             let content = trim_end(&piece).len();
             for &byte in &piece[..content] {
-                place = match (place, byte) {
-                    (Place::Start, b'"') => Place::Quoted,
-                    (Place::Quoted, b'"') => Place::Closing,
-                    (Place::Closing, b'"') => {
-                        record.text.push(b'"');
-                        Place::Quoted
-                    }
-                    (Place::Quoted, _) => {
-                        record.text.push(byte);
-                        Place::Quoted
-                    }
-                    (_, byte) if byte == self.delimiter => {
+                let next = place.after(byte, self.delimiter);
+                // a byte that only moves in or out of quotes is no content; the second of a pair of quotes is
+                let opens_or_closes = next == Some(Place::Closing) || place == Place::Start && next == Some(Place::Quoted);
+                match next {
+                    None => {
                         record.fields.push(start..record.text.len());
                         start = record.text.len();
-                        Place::Start
                     }
-                    _ => {
-                        record.text.push(byte);
-                        Place::Plain
-                    }
-                };
+                    Some(_) if opens_or_closes => {}
+                    Some(_) => record.text.push(byte),
+                }
+                place = next.unwrap_or(Place::Start);
             }
             if place != Place::Quoted {
                 break;
@@ -260,7 +265,7 @@ fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
     }
 }
 
-fn header_names(first: &Record, lines: &Lines) -> Result<Vec<String>> {
+pub(super) fn header_names(first: &Record, lines: &Lines) -> Result<Vec<String>> {
     let name = |(column, field): (usize, &[u8])| -> Result<String> {
         match std::str::from_utf8(field) {
             // a table written with its row numbers has no name over them
@@ -276,7 +281,7 @@ fn header_names(first: &Record, lines: &Lines) -> Result<Vec<String>> {
 }
 
 /// Whether the first record holds names, see [`Header::Auto`].
-fn has_header(first: &Record, second: Option<&Record>, options: &ReadOptions) -> bool {
+pub(super) fn has_header(first: &Record, second: Option<&Record>, options: &ReadOptions) -> bool {
     match options.header {
         Header::Yes => return true,
         Header::No => return false,
@@ -302,7 +307,7 @@ fn has_header(first: &Record, second: Option<&Record>, options: &ReadOptions) ->
 }
 
 /// Tab, semicolon or comma: the first of them that occurs in the first line, and as often in the second.
-fn guess_delimiter(prefix: &[u8]) -> u8 {
+pub(super) fn guess_delimiter(prefix: &[u8]) -> u8 {
     let lines = prefix.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let counts: Vec<[usize; 3]> =
         lines.take(2).map(|line| [b'\t', b';', b','].map(|byte| outside_quotes(line, byte))).collect();

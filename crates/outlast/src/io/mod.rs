@@ -7,6 +7,9 @@
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
+//! | [`read_decisions`], [`apply_decisions`] | what becomes of single rows: kept, relabelled, dropped |
+//! | [`write_suspects`] | the suspects of an audit as CSV |
+//! | `write_page` | the page of an audit, one HTML file; behind the cargo feature `page` |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
 //! Nothing in a file can make this module panic, and it allocates no more than a small multiple of what it has read: every
@@ -27,21 +30,37 @@
 //! ```
 
 mod atomic;
+#[cfg(feature = "page")]
+mod audited;
+mod cells;
 mod columns;
 mod csv;
+mod decisions;
 mod export;
 mod field;
 mod libsvm;
 mod lines;
 mod model_file;
 mod names;
+#[cfg(feature = "page")]
+mod page;
 mod payoff;
 mod source;
+mod suspects;
 mod table;
 
 pub use atomic::write_atomically;
+#[cfg(feature = "page")]
+pub use audited::audit_page;
+pub use cells::{Cells, read_cells};
+pub use decisions::{
+    Applied, Decision, Decisions, apply_decisions, apply_decisions_to, read_decisions, read_decisions_from,
+};
 pub use export::{ExportFormat, Exported, export_model};
 pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_bytes, save_model};
 pub use names::match_class;
+#[cfg(feature = "page")]
+pub use page::{Page, Suspect, save_page, write_page};
 pub use payoff::read_payoff;
+pub use suspects::write_suspects;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};

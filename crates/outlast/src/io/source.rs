@@ -16,6 +16,8 @@ pub(super) struct Source<'a> {
     pub name: PathBuf,
     /// The beginning of the text, up to [`PREFIX`] bytes.
     pub prefix: Vec<u8>,
+    /// Whether it began with a byte order mark, which is taken off.
+    pub marked: bool,
     rest: Box<dyn Read + 'a>,
 }
 
@@ -70,11 +72,12 @@ impl<'a> Source<'a> {
         let mut text: Box<dyn Read + 'a> = if packed { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) };
         let mut prefix = Vec::new();
         text.by_ref().take(PREFIX as u64).read_to_end(&mut prefix).map_err(|error| read_failure(&name, error))?;
-        if prefix.starts_with(b"\xef\xbb\xbf") {
+        let marked = prefix.starts_with(b"\xef\xbb\xbf");
+        if marked {
             prefix.drain(..3);
         }
         check_text(&name, &prefix)?;
-        Ok(Source { name, prefix, rest: text })
+        Ok(Source { name, prefix, marked, rest: text })
     }
 
     /// The whole text, beginning included.

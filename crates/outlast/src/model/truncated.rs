@@ -175,6 +175,24 @@ impl Truncated {
         }
     }
 
+    /// Checks rows and labels.
+    pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
+        fit::check_shapes(x, labels, request)?;
+        x.check_finite()
+    }
+
+    /// Runs work on the threads asked for.
+    pub(crate) fn in_pool<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        fit::in_pool(self.common.threads, work)
+    }
+
+    /// Fits to the tolerance asked for, however small the problem, on the threads of the caller.
+    pub(crate) fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+        self.check()?;
+        fit::check_shapes(x, labels, request)?;
+        truncated_fit::run(self, None, x, labels, request, true)
+    }
+
     fn check_direct(&self) -> Result<()> {
         let refuse = |with: String, or: &str| {
             Err(Error::parameter("cost_form", format!("\"direct\" with {with}"), format!("\"utility\", or {or}")))
@@ -239,7 +257,7 @@ impl Estimator for Truncated {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         let payoff = Payoff::of(self, labels.classes())?;
-        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request))
+        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, false))
     }
 }
 

@@ -12,19 +12,20 @@ use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};
 use crate::solver::{self, Options, Solution, Start};
 
-/// Fits.
+/// Fits; `roughly` to the tolerance asked for, even where a better one costs next to nothing.
 pub(super) fn run(
     parameters: &Truncated,
     payoff: Option<&Payoff>,
     x: &dyn Design,
     labels: &Labels,
     request: &FitRequest,
+    roughly: bool,
 ) -> Result<Model> {
     x.check_finite()?;
     let loss = parameters.truncated_loss(labels.classes().len())?;
     let caps = parameters.common.caps(labels, request.sample_weight)?;
     let kernel = parameters.common.kernel.resolve(x, labels, request.sample_weight)?;
-    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request };
+    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request, roughly };
     let split =
         payoff.is_some() && (labels.classes().len() == 2 || loss.base().is_smooth() || parameters.penalty.selects());
     if parameters.global_search && labels.classes().len() != 2 {
@@ -51,6 +52,7 @@ struct Task<'a> {
     caps: &'a [f64],
     kernel: &'a KernelFunction,
     request: &'a FitRequest<'a>,
+    roughly: bool,
 }
 
 /// The terms of all rows, each as a row of its own.
@@ -222,7 +224,9 @@ impl Task<'_> {
     }
 
     fn options(&self, start: Option<Start>) -> Options {
-        self.parameters.common.options(self.parameters.common.tol.min(self.affordable_gap()), start)
+        let tol = self.parameters.common.tol;
+        let tol = if self.roughly { tol } else { tol.min(self.affordable_gap()) };
+        Options { single_start: self.roughly, ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

@@ -1,7 +1,10 @@
-//! Choosing parameters by data: splits of the rows, and searches over grids that share work between their points.
+//! What many fits say together: splits of the rows, searches over grids that share work between their points, and the audit of
+//! labels.
 
+pub mod audit;
 mod folds;
 mod lq;
 
+pub use audit::{Audit, AuditKernel, AuditReport, components};
 pub use folds::{Split, stratified};
 pub use lq::{LqChoice, LqSearch, Point, default_cs};

@@ -90,11 +90,21 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
+    /// Whether a truncated problem is followed down from the plain optimum alone. Small ones are else tried from other places too.
+    pub single_start: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tolerance: 1e-4, max_steps: 100, max_iterations: 100_000, cache_bytes: 1 << 30, seed: 0, start: None }
+        Options {
+            tolerance: 1e-4,
+            max_steps: 100,
+            max_iterations: 100_000,
+            cache_bytes: 1 << 30,
+            seed: 0,
+            start: None,
+            single_start: false,
+        }
     }
 }
 

@@ -270,9 +270,10 @@ impl Work<'_> {
 
     fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
         let tolerance = self.options.tolerance;
-        let plain = self.convex(start, truncated::plain_tolerance(self.level.rows(), tolerance))?;
-        let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps };
-        let others: Vec<Vec<f64>> = match self.level.rows() <= truncated::SMALL {
+        let small = self.level.rows() <= truncated::SMALL && !self.options.single_start;
+        let plain = self.convex(start, truncated::plain_tolerance(small, tolerance))?;
+        let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, both: small };
+        let others: Vec<Vec<f64>> = match small {
             true => medians(self.problem, self.level.unit).into_iter().collect(),
             false => Vec::new(),
         };

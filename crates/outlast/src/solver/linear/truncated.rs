@@ -54,6 +54,8 @@ pub(super) struct Plan {
     pub ceiling: f64,
     pub tolerance: f64,
     pub max_steps: usize,
+    /// Whether the path from the plain optimum is taken as well.
+    pub both: bool,
 }
 
 impl Plan {
@@ -63,9 +65,9 @@ impl Plan {
     }
 }
 
-/// Relative gap at which the plain problem is to be solved for a truncated problem of that many rows.
-pub(super) fn plain_tolerance(rows: usize, tolerance: f64) -> f64 {
-    if rows <= SMALL { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
+/// Relative gap at which the plain problem is to be solved for a small truncated problem or a large one.
+pub(super) fn plain_tolerance(small: bool, tolerance: f64) -> f64 {
+    if small { tolerance.min(TIGHT) } else { tolerance.max(LOOSE) }
 }
 
 /// Minimises the truncated objective from the plain optimum.
@@ -95,8 +97,7 @@ pub(super) fn solve(level: &Level, plain: &Pair, others: &[Vec<f64>], plan: Plan
     plan.max_steps -= used;
     let mut end = steps(Trimmed::new(level, plan.ceiling, &candidate, context), plain, plan, context.control)?;
     plan.spend(&end);
-    let small = level.rows() <= SMALL;
-    if small || !(end.trace[end.trace.len() - 1] <= bound) {
+    if plan.both || !(end.trace[end.trace.len() - 1] <= bound) {
         let direct = steps(start, plain, plan, context.control)?;
         plan.spend(&direct);
         if direct.trace[direct.trace.len() - 1] < end.trace[end.trace.len() - 1] {

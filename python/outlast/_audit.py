@@ -1,0 +1,239 @@
+"""Which rows have a label, or values, that look wrong."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_X_y
+from sklearn.utils.validation import _get_feature_names
+
+from . import _core, _input
+
+
+#: Most cells that a page carries along.
+_MOST_CELLS = 5_000_000
+
+
+def _plain(value: float) -> str:
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
+class Audit:
+    """What `audit` found. Rows are counted from 0, except in files."""
+
+    classes: NDArray[Any]
+    """The classes, sorted; matrices are in their order."""
+
+    def __init__(
+        self, found: _core.Audited, classes: NDArray[Any], names: list[str] | None, target: str, rows: Any, codes: Any
+    ) -> None:
+        self._found = found
+        self.classes = classes
+        self._names = names
+        self._target = target
+        self._rows = rows
+        self._codes = codes
+
+    def __repr__(self) -> str:
+        suspects = len(self._found.suspects()["row"])
+        share = 100.0 * self.wrong_share
+        return f"Audit({len(self.scores)} rows, {suspects} suspects, {share:.1f} % of the labels likely wrong)"
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """How suspect each row is, 0 to 1: one minus the chance of its label in fits made without it."""
+        return self._found.scores
+
+    @property
+    def suggested(self) -> NDArray[Any]:
+        """The likeliest class of each row."""
+        return self.classes[self._found.suggested]
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The chance of that class."""
+        return self._found.confidence
+
+    @property
+    def agreement(self) -> NDArray[np.float64]:
+        """Share of the fits without the row in which that class is the likeliest."""
+        return self._found.agreement
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """Mean functional margin of each row in fits made without it."""
+        return self._found.margins
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """Chances of the classes, of shape (n_samples, n_classes)."""
+        return self._found.chances.reshape(-1, len(self.classes))
+
+    @property
+    def noise_matrix(self) -> NDArray[np.float64]:
+        """Of the rows given a class (row), the estimated share that truly is of a class (column)."""
+        return self._found.noise.reshape(len(self.classes), -1)
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """Rows by given class (row) and likeliest class (column)."""
+        return self._found.confusion.reshape(len(self.classes), -1)
+
+    @property
+    def wrong_share(self) -> float:
+        """Estimated share of wrong labels."""
+        return self._found.wrong_share
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """Rows that the robust fit to all rows gives up."""
+        return self._found.truncated
+
+    @property
+    def far(self) -> NDArray[np.bool_]:
+        """Rows whose values are far from those of all others."""
+        return self._found.far
+
+    @property
+    def conflicts(self) -> list[list[int]]:
+        """Groups of rows with the same values and different labels."""
+        return self._found.conflicts
+
+    @property
+    def small_classes(self) -> NDArray[Any]:
+        """Classes with hardly any rows."""
+        return self.classes[self._found.small_classes]
+
+    @property
+    def chosen(self) -> list[tuple[str, float]]:
+        """The kernels, and the C chosen for each."""
+        return self._found.chosen
+
+    @property
+    def suspects(self) -> Any:
+        """The rows to look at, most suspect first: a pandas DataFrame whose index is the row.
+
+        Columns ``given``, ``suggested``, ``score``, ``confidence``, ``agreement``, ``margin`` and ``reasons`` (text).
+        """
+        try:
+            import pandas
+        except ImportError as missing:
+            raise ImportError("Audit.suspects is a DataFrame and needs pandas: pip install pandas; scores, suggested and "
+                              "to_csv work without") from missing
+        columns = self._found.suspects()
+        for name in ("given", "suggested"):
+            columns[name] = self.classes[columns[name]]
+        return pandas.DataFrame(columns).set_index("row")
+
+    def to_html(self, path: str | os.PathLike[str], *, source: str = "data") -> None:
+        """Write a page to work with: one HTML file that needs no network.
+
+        It ranks and shows the suspects; rows can be marked as keep, relabel or drop, and the decisions downloaded.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        source : str, default="data"
+            What the page calls the table.
+        """
+        columns = self._rows[3] if isinstance(self._rows, tuple) else self._rows.shape[1]
+        names = self._names or [f"x{column + 1}" for column in range(columns)]
+        header = [*names, self._target]
+        cells: list[list[str]] = []
+        if not isinstance(self._rows, tuple) and self._rows.size <= _MOST_CELLS:
+            # the shortest text that is read back as the same number
+            cells = [[_plain(value) for value in column] for column in self._rows.T.tolist()]
+            cells.append([str(name) for name in self.classes[self._codes].tolist()])
+        self._found.write_page(os.fspath(path), self._rows, header, cells, source)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the suspects as CSV, rows counted from 1.
+
+        Text that a spreadsheet would take for a formula gets an apostrophe in front.
+        """
+        self._found.write_csv(os.fspath(path))
+
+
+def audit(
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 5,
+    repeats: int = 3,
+    kernel: str = "both",
+    gamma: float | str = "scale",
+    C: float | str = "auto",
+    truncation: float | str | None = "auto",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> Audit:
+    """Rank the rows whose label, or whose values, look wrong.
+
+    Every row is judged by robust fits (truncated hinge) that were made without it: cross-validation, repeated, with an rbf and a
+    linear kernel on columns brought to one scale. What they say is turned into chances of the classes; the score of a row is one
+    minus the chance of the label it was given.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The rows.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    folds : int, default=5
+        Folds of each cross-validation.
+    repeats : int, default=3
+        How often the rows are split anew.
+    kernel : {"both", "rbf", "linear"}, default="both"
+        The kernels of the fits; chances of several are averaged.
+    gamma : float or str, default="scale"
+        Width of the rbf kernel, as in `TruncatedSVC`, for columns of variance 1.
+    C : float or "auto", default="auto"
+        Weight of the losses; "auto" chooses from 0.1, 1 and 10 for each kernel, by the likelihood of held-out labels.
+    truncation : float, "auto" or None, default="auto"
+        Margin at which the loss is cut off, "auto" for -1.
+    n_jobs : int, default=None
+        Threads; None for all cores.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the splits. The same seed gives the same scores.
+
+    Returns
+    -------
+    Audit
+        With ``scores``, ``suspects``, ``noise_matrix``, ``to_csv``, ``to_html`` and more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import outlast
+    >>> X = np.array([[i % 2 * 4 + i % 7 / 7, i % 5] for i in range(60)])
+    >>> y = np.where(np.arange(60) % 2 == 0, "cat", "dog")
+    >>> y[10] = "dog"  # looks like a cat
+    >>> found = outlast.audit(X, y)
+    >>> int(found.scores.argmax()), str(found.suggested[10])
+    (10, 'cat')
+    """
+    names = _get_feature_names(X)
+    target = getattr(y, "name", None)
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    classes, codes = _input.encode(y)
+    rows = _input.matrix(X)
+    found = _core.audit(
+        rows,
+        codes,
+        _input.class_names(classes),
+        folds=_input.whole("folds", folds, 2),
+        repeats=_input.whole("repeats", repeats, 1, 1000),
+        seed=_input.seed(random_state),
+        kernel=_input.text("kernel", kernel),
+        gamma=_input.name_or_real("gamma", gamma),
+        c=None if isinstance(C, str) and C == "auto" else _input.real("C", C),
+        truncation=None if truncation is None else _input.name_or_real("truncation", truncation),
+        threads=_input.threads(n_jobs),
+    )
+    names = None if names is None else [str(name) for name in names]
+    return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes)
