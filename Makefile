@@ -4,6 +4,7 @@
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/
+#   make docs    the documentation site, in docs-output/index.html
 #   make clean   remove what the others made
 
 PYTHON ?= python3
@@ -11,13 +12,16 @@ CARGO ?= cargo
 DATA ?=
 BENCH_ARGS ?=
 
+SITE := "sphinx>=8,<10" "myst-parser>=4,<6" "furo>=2024.8" "numpydoc>=1.8,<2" "sphinx-gallery>=0.18,<1" \
+	"sphinx-copybutton>=0.5,<1" "sphinx-mathjax-offline<1"
+
 PEERS := scikit-learn-intelex rehline cvxpy
 
 VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test python-test bench wheel clean
+.PHONY: demo test rust-lint rust-test python-test bench wheel docs clean
 
 demo:
 	mkdir -p demo-output
@@ -69,7 +73,15 @@ bench: $(BENCH)/.built
 wheel: $(VENV)/.packages
 	$(VENV)/bin/maturin build --release --locked --out dist
 
+$(VENV)/.site: $(VENV)/.packages
+	$(VENV)/bin/python -m pip install --quiet $(SITE)
+	touch $@
+
+docs: $(VENV)/.site $(VENV)/.built
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -d docs-output/.doctrees docs docs-output
+
 clean:
 	$(CARGO) clean
+	rm -rf docs-output docs/examples docs/reference/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) $(BENCH) dist demo-output bench-output .pytest_cache .mypy_cache python/outlast/_core*.so
 	find python bench -name __pycache__ -type d -exec rm -rf {} +
