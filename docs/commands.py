@@ -6,6 +6,7 @@ OUTLAST is the command, by default target/release/outlast. A test of the command
 what the command prints.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ the Python parameters, with dashes.
 
 
 def help_of(command: str, *words: str) -> str:
-    printed = subprocess.run([command, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    wide = {**os.environ, "COLUMNS": "100"}
+    printed = subprocess.run([command, *words, "--help"], env=wide, capture_output=True, text=True, check=True).stdout
     return "".join(line.rstrip() + "\n" for line in printed.rstrip().splitlines())
 
 

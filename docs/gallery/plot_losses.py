@@ -10,47 +10,38 @@ robust losses here are bounded.
 import matplotlib.pyplot as plt
 import numpy as np
 
+# %%
+# - **Truncated** (`TruncatedSVC`): the loss stays at its value at the truncation :math:`s`. For the hinge this is
+#   :math:`\min([1-u]_+, 1-s)`.
+# - **Capped** (`CappedSVC`): a power :math:`r^p` of the residual :math:`r = [1-u]_+` up to a cap, or the smooth
+#   loss of Geman and McClure, which lets go of rows little by little.
+# - **Ablation** (`AblationSVC`): every row has a switch :math:`\eta` between 0 and 1. For REH its best value is 1 for
+#   :math:`u > 0` and 0 for :math:`u < 0`, which makes the hinge truncated at 0; ROD has a budget of rows to switch off, and the
+#   rows that are kept pay the plain hinge.
+
 u = np.linspace(-3.5, 2.5, 601)
 hinge = np.maximum(0, 1 - u)
+logistic = np.log1p(np.exp(-u))
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
+truncated, capped, ablation = axes
 
-# %%
-# **Truncated** (`TruncatedSVC`): the loss stays at its value at the truncation :math:`s`. For the hinge this is
-# :math:`\min([1-u]_+, 1-s)`.
+truncated.plot(u, hinge, "k:", label="hinge")
+truncated.plot(u, np.minimum(hinge, 2), label="hinge, s = −1")
+truncated.plot(u, np.minimum(hinge, 1), label="hinge, s = 0")
+truncated.plot(u, np.minimum(logistic, np.log1p(np.exp(1.0))), label="logistic, s = −1")
 
-ax = axes[0]
-ax.plot(u, hinge, "k:", label="hinge")
-for s in (-1, 0):
-    ax.plot(u, np.minimum(hinge, 1 - s), label=f"hinge, s = {s}".replace("-", "−"))
-logistic = np.log1p(np.exp(-u))
-ax.plot(u, np.minimum(logistic, np.log1p(np.exp(1.0))), label="logistic, s = −1")
-ax.set_title("truncated")
-
-# %%
-# **Capped** (`CappedSVC`): a power :math:`r^p` of the residual :math:`r = [1-u]_+` up to a cap, or the smooth
-# loss of Geman and McClure, which lets go of rows little by little.
-
-ax = axes[1]
 for p in (0.5, 1.0, 2.0):
-    ax.plot(u, np.minimum(hinge**p, 2.0), label=f"p = {p:g}, cap = 2")
-ax.plot(u, 2 * hinge**2 / (2 + hinge**2), "--", label="Geman–McClure, cap = 2")
-ax.set_title("capped")
+    capped.plot(u, np.minimum(hinge**p, 2.0), label=f"p = {p:g}, cap = 2")
+capped.plot(u, 2 * hinge**2 / (2 + hinge**2), "--", label="Geman–McClure, cap = 2")
 
-# %%
-# **Ablation** (`AblationSVC`): every row has a switch :math:`\eta` between 0 and 1. For REH its best value is 1 for
-# :math:`u > 0` and 0 for :math:`u < 0`, which makes the hinge truncated at 0; ROD has a budget of rows to switch off, and the
-# rows that are kept pay the plain hinge.
+ablation.plot(u, hinge, "k:", label="η = 1: hinge")
+ablation.plot(u, np.ones_like(u), color="grey", linestyle="--", label="REH, η = 0: costs 1")
+ablation.plot(u, np.minimum(hinge, 1), label="REH: the lesser of the two")
 
-ax = axes[2]
-ax.plot(u, hinge, "k:", label="η = 1: hinge")
-ax.plot(u, np.ones_like(u), color="grey", linestyle="--", label="REH, η = 0: costs 1")
-ax.plot(u, np.minimum(hinge, 1), label="REH: the lesser of the two")
-ax.set_title("ablation")
-
-for ax in axes:
-    ax.set(xlabel="functional margin u", ylim=(-0.1, 4.6))
+for ax, title in zip(axes, ("truncated", "capped", "ablation")):
+    ax.set(title=title, xlabel="functional margin u", ylim=(-0.1, 4.6))
     ax.axvline(0, color="grey", linewidth=0.5)
     ax.legend(fontsize=8)
-axes[0].set_ylabel("loss")
+truncated.set_ylabel("loss")
 plt.show()
