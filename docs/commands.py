@@ -22,7 +22,7 @@ the Python parameters, with dashes.
 
 
 def help_of(command: str, *words: str) -> str:
-    wide = {**os.environ, "COLUMNS": "100"}
+    wide = {**os.environ, "COLUMNS": "86"}
     printed = subprocess.run([command, *words, "--help"], env=wide, capture_output=True, text=True, check=True).stdout
     return "".join(line.rstrip() + "\n" for line in printed.rstrip().splitlines())
 

@@ -1,5 +1,6 @@
 """How Sphinx builds the documentation: `make docs`, from these pages and the installed package, into docs-output/."""
 
+import re
 import warnings
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -63,8 +64,15 @@ def without_missing_pages(app, name, source):
             source[0] = source[0].replace(f"\n{page}\n", "\n")
 
 
+def without_hidden_lines(app, name, source):
+    """Lines of Rust that begin with "# " are for the test, not for the reader, as everywhere in Rust's documentation."""
+    shown = lambda block: re.sub(r"^# .*\n", "", block[0], flags=re.MULTILINE)
+    source[0] = re.sub(r"^```rust\n.*?^```$", shown, source[0], flags=re.MULTILINE | re.DOTALL)
+
+
 def setup(app):
     app.connect("source-read", without_missing_pages)
+    app.connect("source-read", without_hidden_lines)
 
 
 def quiet(gallery_conf, name):

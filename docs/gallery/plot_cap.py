@@ -29,16 +29,29 @@ X_test, y_test = sample(2000)
 # Squared residuals (p = 2), which without a cap are the most sensitive of these losses.
 
 colors = np.array(["tab:blue", "tab:orange"])
-figure, axes = plt.subplots(2, 2, figsize=(9, 6.6), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(
+    2, 2, figsize=(9, 6.6), sharex=True, sharey=True, layout="constrained"
+)
 for ax, cap in zip(axes.flat, (np.inf, 16.0, 4.0, 0.25)):
     model = CappedSVC(C=1.0, p=2.0, cap=cap).fit(X, y)
     DecisionBoundaryDisplay.from_estimator(
-        model, X, response_method="predict", ax=ax, grid_resolution=300, cmap=ListedColormap(colors), alpha=0.2
+        model,
+        X,
+        response_method="predict",
+        ax=ax,
+        grid_resolution=300,
+        cmap=ListedColormap(colors),
+        alpha=0.2,
     )
     ax.scatter(*X.T, c=colors[y], s=14)
-    ax.scatter(*X[model.outliers_].T, facecolors="none", edgecolors="black", s=60, linewidth=1)
+    ax.scatter(
+        *X[model.outliers_].T, facecolors="none", edgecolors="black", s=60, linewidth=1
+    )
     error = 1 - model.score(X_test, y_test)
-    ax.set_title(f"cap = {cap:g}: {model.outliers_.sum()} rows beyond, error on clean rows {error:.1%}", fontsize=10)
+    ax.set_title(
+        f"cap = {cap:g}: {model.outliers_.sum()} rows beyond, error on clean rows {error:.1%}",
+        fontsize=10,
+    )
 plt.show()
 
 # %%
@@ -46,4 +59,6 @@ plt.show()
 # ``cap="cv"`` takes the share from cross-validation.
 
 model = CappedSVC(C=1.0, p=2.0, cap="auto", cap_fraction=0.1).fit(X, y)
-print(f"cap {model.cap_:.3g}, {model.outliers_.sum()} rows beyond, error {1 - model.score(X_test, y_test):.1%}")
+print(
+    f"cap {model.cap_:.3g}, {model.outliers_.sum()} rows beyond, error {1 - model.score(X_test, y_test):.1%}"
+)

@@ -20,7 +20,9 @@ X[:5] *= -6  # five rows far out on the wrong side
 Cs = np.geomspace(1e-3, 10, 17)
 found = []
 for C in Cs:
-    model = TruncatedSVC(C, truncation=0, kernel="linear", fit_intercept=False).fit(X, y)
+    model = TruncatedSVC(C, truncation=0, kernel="linear", fit_intercept=False).fit(
+        X, y
+    )
     found.append(certify(model, X, y))
 
 # %%
@@ -38,7 +40,13 @@ left.set(xscale="log", xlabel="C", ylabel="rows", ylim=(0, None))
 left.legend()
 gap = np.array([one.gap for one in found])
 right.plot(Cs, gap, color="grey", linewidth=1)
-right.scatter(Cs[proved], gap[proved], color="tab:green", label="proved to be the global minimum", zorder=3)
+right.scatter(
+    Cs[proved],
+    gap[proved],
+    color="tab:green",
+    label="proved to be the global minimum",
+    zorder=3,
+)
 right.scatter(Cs[~proved], gap[~proved], color="tab:red", label="not proved", zorder=3)
 right.set(xscale="log", xlabel="C", ylabel="certificate's gap")
 right.legend()

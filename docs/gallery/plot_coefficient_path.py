@@ -24,11 +24,21 @@ for ax, q in zip(axes, (1.0, 0.5)):
     path = search.coefs_path_[list(search.qs_).index(q)].reshape(len(search.Cs_), -1)
     shown = np.flatnonzero(np.any(path != 0, axis=0))
     for line, column in zip(ax.get_lines(), shown):
-        line.set(color=f"C{column}" if column < 3 else "silver", zorder=3 if column < 3 else 1)
+        line.set(
+            color=f"C{column}" if column < 3 else "silver",
+            zorder=3 if column < 3 else 1,
+        )
 axes[1].set_ylabel("")
 plt.show()
 
 # %%
 # The dashed line is the C that cross-validation chose, together with this power and these columns:
 
-print("q =", search.q_, " C =", round(search.C_, 3), " columns:", search.selected_features_)
+print(
+    "q =",
+    search.q_,
+    " C =",
+    round(search.C_, 3),
+    " columns:",
+    search.selected_features_,
+)

@@ -36,7 +36,9 @@ for p in (0.5, 1.0, 2.0):
 capped.plot(u, 2 * hinge**2 / (2 + hinge**2), "--", label="Geman–McClure, cap = 2")
 
 ablation.plot(u, hinge, "k:", label="η = 1: hinge")
-ablation.plot(u, np.ones_like(u), color="grey", linestyle="--", label="REH, η = 0: costs 1")
+ablation.plot(
+    u, np.ones_like(u), color="grey", linestyle="--", label="REH, η = 0: costs 1"
+)
 ablation.plot(u, np.minimum(hinge, 1), label="REH: the lesser of the two")
 
 for ax, title in zip(axes, ("truncated", "capped", "ablation")):

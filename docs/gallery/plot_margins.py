@@ -23,10 +23,21 @@ truncation = -1  # what truncation="auto" means for two classes
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 bins = np.linspace(model.margins_.min() - 0.2, model.margins_.max() + 0.2, 50)
-ax.hist([model.margins_[~flipped], model.margins_[flipped]], bins=bins, stacked=True, label=["label right", "label flipped"],
-        color=["tab:blue", "tab:red"])
+ax.hist(
+    [model.margins_[~flipped], model.margins_[flipped]],
+    bins=bins,
+    stacked=True,
+    label=["label right", "label flipped"],
+    color=["tab:blue", "tab:red"],
+)
 ax.axvline(truncation, color="black", linestyle="--", linewidth=1)
-ax.annotate("given up  ", (truncation, 0.95), xycoords=("data", "axes fraction"), ha="right", fontsize=9)
+ax.annotate(
+    "given up  ",
+    (truncation, 0.95),
+    xycoords=("data", "axes fraction"),
+    ha="right",
+    fontsize=9,
+)
 ax.set(xlabel="functional margin y f(x)", ylabel="rows")
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
 plt.show()
@@ -35,5 +46,7 @@ plt.show()
 # How many of the rows given up were indeed flipped, and how many of the flipped rows were given up:
 
 given_up = model.outliers_
-print(f"{flipped[given_up].mean():.0%} of {given_up.sum()} given up were flipped; "
-      f"{given_up[flipped].mean():.0%} of {flipped.sum()} flipped were given up")
+print(
+    f"{flipped[given_up].mean():.0%} of {given_up.sum()} given up were flipped; "
+    f"{given_up[flipped].mean():.0%} of {flipped.sum()} flipped were given up"
+)

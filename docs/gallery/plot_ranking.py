@@ -40,6 +40,12 @@ for ax in (left, right):
     ax.set(xlabel="rows read, most suspect first", ylim=(0, 1.03))
 left.set_ylabel("share of them with a wrong label")
 right.set_ylabel("share of wrong labels found")
-right.plot(rank[:200], np.minimum(rank[:200] / flipped.sum(), 1), "k--", linewidth=1, label="a perfect order")
+right.plot(
+    rank[:200],
+    np.minimum(rank[:200] / flipped.sum(), 1),
+    "k--",
+    linewidth=1,
+    label="a perfect order",
+)
 right.legend(loc="lower right")
 plt.show()

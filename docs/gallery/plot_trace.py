@@ -32,7 +32,15 @@ passes = CappedSVC(C=1, p=2.0, cap=2.0, solver="alternating", max_iter=5000).fit
 best = min(exact.objective_, passes.objective_)
 for name, model in (("exact rounds", exact), ("alternating (the paper's)", passes)):
     above = model.objective_trace_ / best - 1
-    right.plot(np.arange(len(above)) + 1, np.maximum(above, 1e-9), marker=".", label=name)
-right.set(title="capped, p = 2", xlabel="round or pass", ylabel="relative height above the best", xscale="log", yscale="log")
+    right.plot(
+        np.arange(len(above)) + 1, np.maximum(above, 1e-9), marker=".", label=name
+    )
+right.set(
+    title="capped, p = 2",
+    xlabel="round or pass",
+    ylabel="relative height above the best",
+    xscale="log",
+    yscale="log",
+)
 right.legend()
 plt.show()

@@ -42,6 +42,8 @@ for share in (0.05, 0.15, 0.25):
 
 left.set(xlabel="truncation s", ylabel="error on clean rows", ylim=(0, None))
 right.set(xlabel="truncation s", ylabel="share of rows given up")
-right.annotate("dotted: the share flipped", (0.03, 0.9), xycoords="axes fraction", fontsize=9)
+right.annotate(
+    "dotted: the share flipped", (0.03, 0.9), xycoords="axes fraction", fontsize=9
+)
 left.legend()
 plt.show()

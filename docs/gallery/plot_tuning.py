@@ -19,13 +19,27 @@ y = X[:, 0] - X[:, 1] + X[:, 2] + rng.standard_normal(200) > 0
 search = LqSVCCV(Cs=9, qs=[0.5, 1.0, 2.0], random_state=0).fit(X, y)
 error, size = plot.tuning(search)
 size.axhline(3, color="grey", linestyle=":", linewidth=1)
-size.annotate("3 columns count", (0.97, 3.4), xycoords=("axes fraction", "data"), ha="right", fontsize=9)
+size.annotate(
+    "3 columns count",
+    (0.97, 3.4),
+    xycoords=("axes fraction", "data"),
+    ha="right",
+    fontsize=9,
+)
 plt.show()
 
 # %%
 # How stable is the selection? The share of the folds in which each column was selected at the chosen point:
 
 figure, ax = plt.subplots(figsize=(9, 2.4), layout="constrained")
-ax.bar(np.arange(40), search.selection_frequency_, color=np.where(np.arange(40) < 3, "tab:blue", "silver"))
-ax.set(xlabel="column", ylabel="share of folds", title=f"selected at C = {search.C_:.3g}, q = {search.q_:g}")
+ax.bar(
+    np.arange(40),
+    search.selection_frequency_,
+    color=np.where(np.arange(40) < 3, "tab:blue", "silver"),
+)
+ax.set(
+    xlabel="column",
+    ylabel="share of folds",
+    title=f"selected at C = {search.C_:.3g}, q = {search.q_:g}",
+)
 plt.show()

@@ -27,7 +27,9 @@ X_test, y_test = sample(20000)
 # %%
 # Both models are judged by the same utilities, those on the right.
 
-utility = np.array([[1, 0.7, 0], [0, 1, 0], [0, 0, 1]])  # row = true class, column = decision
+utility = np.array(
+    [[1, 0.7, 0], [0, 1, 0], [0, 0, 1]]
+)  # row = true class, column = decision
 settings = {"every mistake alike": None, "a taken for b is worth 0.7": utility}
 
 colors = ["tab:blue", "tab:orange", "tab:green"]
@@ -38,7 +40,9 @@ for ax, (name, matrix) in zip(axes, settings.items()):
     model = TruncatedSVC(C=0.01, kernel="linear", utility=matrix).fit(X, y)
     average = utility[y_test, model.predict(X_test)].mean()
     decided = model.predict(places).reshape(east.shape)
-    ax.contourf(east, north, decided, levels=[-0.5, 0.5, 1.5, 2.5], colors=colors, alpha=0.25)
+    ax.contourf(
+        east, north, decided, levels=[-0.5, 0.5, 1.5, 2.5], colors=colors, alpha=0.25
+    )
     for code, color in enumerate(colors):
         ax.scatter(*X[y == code].T, s=8, color=color, label="abc"[code])
     ax.set(xlim=(-4, 4), ylim=(-2.8, 4.8))

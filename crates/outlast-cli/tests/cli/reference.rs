@@ -27,7 +27,7 @@ fn reference_is_what_the_command_prints() {
 fn help(words: &[&str]) -> String {
     let arguments: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
     let folder = Folder::new();
-    let printed = Ran::from(folder.command(&arguments).env("COLUMNS", "100").output().unwrap()).good();
+    let printed = Ran::from(folder.command(&arguments).env("COLUMNS", "86").output().unwrap()).good();
     printed.trim_end().lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
