@@ -78,7 +78,7 @@ $(VENV)/.site: $(VENV)/.packages
 	touch $@
 
 docs: $(VENV)/.site $(VENV)/.built
-	$(VENV)/bin/python -m sphinx -W --keep-going -q -d docs-output/.doctrees docs docs-output
+	$(VENV)/bin/python -m sphinx -E -W --keep-going -q -d docs-output/.doctrees docs docs-output
 
 clean:
 	$(CARGO) clean

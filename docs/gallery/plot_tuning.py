@@ -16,7 +16,7 @@ rng = np.random.default_rng(1)
 X = rng.standard_normal((200, 40))
 y = X[:, 0] - X[:, 1] + X[:, 2] + rng.standard_normal(200) > 0
 
-search = LqSVCCV(Cs=9, qs=[0.5, 1.0, 2.0], random_state=0).fit(X, y)
+search = LqSVCCV(Cs=8, qs=[0.5, 1.0, 2.0], random_state=0).fit(X, y)
 error, size = plot.tuning(search)
 size.axhline(3, color="grey", linestyle=":", linewidth=1)
 size.annotate(

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import outlast
+import outlast.plot
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:```output\n(?P<printed>.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
 
@@ -37,3 +40,9 @@ def test_examples_run(path, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(path), "exec"), names)
         assert expected is None or printed.getvalue() == expected
+
+
+def test_reference_lists_every_name():
+    listed = set((ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8").split())
+    missing = {*outlast.__all__, *outlast.plot.__all__} - listed
+    assert not missing, f"docs/reference/python.md lacks {sorted(missing)}"
