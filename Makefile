@@ -2,9 +2,9 @@
 #
 #   make demo    build the command and let it show itself; the picture lands in demo-output/
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
+#   make docs    the documentation site, in docs-output/index.html
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/
-#   make docs    the documentation site, in docs-output/index.html
 #   make clean   remove what the others made
 
 PYTHON ?= python3
@@ -21,7 +21,7 @@ VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test python-test bench wheel docs clean
+.PHONY: demo test rust-lint rust-test python-test bench wheel clean
 
 demo:
 	mkdir -p demo-output
@@ -77,6 +77,7 @@ $(VENV)/.site: $(VENV)/.packages
 	$(VENV)/bin/python -m pip install --quiet $(SITE)
 	touch $@
 
+.PHONY: docs
 docs: $(VENV)/.site $(VENV)/.built
 	$(VENV)/bin/python -m sphinx -E -W --keep-going -q -d docs-output/.doctrees docs docs-output
 

@@ -55,7 +55,7 @@ html_theme_options = {
 
 
 # Listed in index.md, and left out of the list while there is no such page.
-OPTIONAL = ["audit", "performance"]
+OPTIONAL = ["audit", "capped", "performance"]
 
 
 def without_missing_pages(app, name, source):

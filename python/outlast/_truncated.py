@@ -91,9 +91,8 @@ class TruncatedSVC(KernelClassifier):
         bound goes on until the optimum is proved, the time is up or Ctrl-C is pressed; the best model so far is kept.
     time_limit : float or None, default=None
         Seconds after which `fit` ends with the best model so far.
-    solver : str, default="auto"
-        "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point" or "proximal-newton"; "auto" chooses by the shape of
-        the data, see `solver_`.
+    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, default="auto"
+        The solver, or "auto" to choose it by the shape of the data; see `solver_`.
 
     Attributes
     ----------
