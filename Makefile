@@ -2,6 +2,7 @@
 #
 #   make demo    build the command and let it show itself; the picture and the page of an audit land in demo-output/
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
+#   make docs    the documentation site, in docs-output/index.html
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/
 #   make clean   remove what the others made
@@ -10,6 +11,9 @@ PYTHON ?= python3
 CARGO ?= cargo
 DATA ?=
 BENCH_ARGS ?=
+
+SITE := "sphinx>=8,<10" "myst-parser>=4,<6" "furo>=2024.8" "numpydoc>=1.8,<2" "sphinx-gallery>=0.18,<1" \
+	"sphinx-copybutton>=0.5,<1" "sphinx-mathjax-offline<1"
 
 PEERS := scikit-learn-intelex rehline cvxpy
 
@@ -84,7 +88,16 @@ bench: $(BENCH)/.built
 wheel: $(VENV)/.packages
 	$(VENV)/bin/maturin build --release --locked --out dist
 
+$(VENV)/.site: $(VENV)/.packages
+	$(VENV)/bin/python -m pip install --quiet $(SITE)
+	touch $@
+
+.PHONY: docs
+docs: $(VENV)/.site $(VENV)/.built
+	$(VENV)/bin/python -m sphinx -E -W --keep-going -q -d docs-output/.doctrees docs docs-output
+
 clean:
 	$(CARGO) clean
+	rm -rf docs-output docs/examples docs/reference/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) $(BENCH) dist demo-output bench-output .pytest_cache .mypy_cache python/outlast/_core*.so
 	find python bench -name __pycache__ -type d -exec rm -rf {} +

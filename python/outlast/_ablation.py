@@ -102,7 +102,7 @@ class AblationSVC(KernelClassifier):
         Larger = more suspect: minus the margin.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     See Also

@@ -84,7 +84,7 @@ class CentroidSVC(KernelClassifier):
         Larger = more suspect: minus the margin.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     Examples
@@ -208,7 +208,7 @@ class LeaveOneOutSVC(KernelClassifier):
         Larger = more suspect: minus the margin.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     Examples

@@ -105,7 +105,7 @@ class CappedSVC(KernelClassifier):
         Larger = more suspect: the loss of each row without the cap.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     See Also

@@ -73,7 +73,7 @@ class LqSVC(KernelClassifier):
         The intercepts.
     n_features_selected_ : int
         Columns of X with a coefficient that is not 0.
-    selected_features_ : ndarray of shape (n_features_selected_,)
+    selected_features_ : ndarray of shape (n_selected,)
         Their names, where X had any, else their positions.
     objective_ : float
         The value of the objective.
@@ -93,7 +93,7 @@ class LqSVC(KernelClassifier):
         Larger = more suspect.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     See Also

@@ -75,7 +75,7 @@ class LqSVCCV(KernelClassifier):
         The coefficients of the fits to all rows.
     intercepts_path_ : ndarray of shape (n_qs, n_Cs, n_functions)
         Their intercepts.
-    selection_frequency_ : ndarray of shape (n_features_in_,)
+    selection_frequency_ : ndarray of shape (n_features,)
         Share of the splits in which each column is selected at the chosen point; all columns have NaN with a tuning set.
     classes_, coef_, intercept_, n_features_selected_, selected_features_, objective_, objective_trace_, n_iter_, status_, gap_,
     solver_, margins_, outlier_scores_, n_features_in_, feature_names_in_

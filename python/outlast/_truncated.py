@@ -91,8 +91,7 @@ class TruncatedSVC(KernelClassifier):
         bound goes on until the optimum is proved, the time is up or Ctrl-C is pressed; the best model so far is kept.
     time_limit : float or None, default=None
         Seconds after which `fit` ends with the best model so far.
-    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, \
-default="auto"
+    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, default="auto"
         The solver, or "auto" to choose it by the shape of the data; see `solver_`.
 
     Attributes
@@ -105,7 +104,7 @@ default="auto"
         The intercepts.
     n_features_selected_ : int
         Columns with a coefficient that is not 0; linear kernel only.
-    selected_features_ : ndarray of shape (n_features_selected_,)
+    selected_features_ : ndarray of shape (n_selected,)
         Their names, where X had any, else their positions.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the training rows, ascending.
@@ -140,7 +139,7 @@ default="auto"
         Larger = more suspect.
     n_features_in_ : int
         Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had any.
 
     See Also

@@ -10,5 +10,6 @@ mod lq;
 mod many_classes;
 #[cfg(unix)]
 mod readme;
+mod reference;
 mod refusals;
 mod round_trip;
