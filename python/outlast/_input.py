@@ -28,7 +28,8 @@ def matrix(X: Any) -> Any:
         raise ValueError(f"X has {X.shape[1]} columns; sparse matrices may have at most {_LARGEST_COLUMN}")
     # a negative number wraps to a huge one, which the core refuses as out of range
     indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
-    return X.indptr.astype(np.uintp), indices, X.data.astype(np.float64, copy=False), X.shape[1]
+    starts = X.indptr.view(np.uintp) if X.indptr.dtype.itemsize == np.dtype(np.uintp).itemsize else X.indptr.astype(np.uintp)
+    return starts, indices, X.data, X.shape[1]
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -6,6 +6,7 @@
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
+//! | [`load_model`] | model files of LIBSVM as well, for prediction |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
 //! | [`write_atomically`] | any file: all of it appears under its name, or nothing changes |
 //!
@@ -32,6 +33,7 @@ mod csv;
 mod export;
 mod field;
 mod libsvm;
+mod libsvm_model;
 mod lines;
 mod model_file;
 mod names;

@@ -90,11 +90,23 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
+    /// Whether the start is followed alone: majorise-minimise steps begin at it, and neither at the convex solution nor anywhere else.
+    /// For families of problems of which the first was solved with care. Solvers `kernel-smo` (two classes) and `linear-band`; others take it as a
+    /// start like any.
+    pub follow: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tolerance: 1e-4, max_steps: 100, max_iterations: 100_000, cache_bytes: 1 << 30, seed: 0, start: None }
+        Options {
+            tolerance: 1e-4,
+            max_steps: 100,
+            max_iterations: 100_000,
+            cache_bytes: 1 << 30,
+            seed: 0,
+            start: None,
+            follow: false,
+        }
     }
 }
 

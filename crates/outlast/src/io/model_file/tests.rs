@@ -17,6 +17,7 @@ fn linear(weights: Vec<f64>) -> Model {
             coefficients: vec![-0.1, 0.1],
             function: Function::Linear { weights },
             intercepts: vec![0.3],
+            probabilities: None,
         },
         summary: Summary {
             method: "truncated".to_string(),
@@ -148,7 +149,10 @@ prop_compose! {
         (features, support) in Just((features.max(support), support)),
     ) -> Predictor {
         let support = (0..support as u32).collect();
-        Predictor { classes, feature_names: names, features, kernel, support, coefficients, function, intercepts }
+        let probabilities = None;
+        Predictor {
+            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities
+        }
     }
 }
 
@@ -443,8 +447,8 @@ fn foreign_new_and_empty_files_are_told_apart() {
     assert!(message(b"PK\x03\x04").contains("not a model file"));
     assert!(message(b"OUTLAST\0\x01").contains("too early"));
     let mut newer = model_to_bytes(&linear(vec![1.0])).unwrap();
-    newer[8] = 4;
-    assert!(message(&newer).contains("version 4, newer than the 3 known here"));
+    newer[8] = 5;
+    assert!(message(&newer).contains("version 5, newer than the 4 known here"));
 }
 
 #[test]

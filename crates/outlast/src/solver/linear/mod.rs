@@ -270,13 +270,17 @@ impl Work<'_> {
 
     fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
         let tolerance = self.options.tolerance;
+        let followed = start.clone().filter(|_| self.options.follow);
         let plain = self.convex(start, truncated::plain_tolerance(self.level.rows(), tolerance))?;
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps };
         let others: Vec<Vec<f64>> = match self.level.rows() <= truncated::SMALL {
             true => medians(self.problem, self.level.unit).into_iter().collect(),
             false => Vec::new(),
         };
-        let end = truncated::solve(self.level, &plain, &others, plan, self.context)?;
+        let end = match followed {
+            Some(theta) => truncated::follow(self.level, &theta, &plain, plan, self.context)?,
+            None => truncated::solve(self.level, &plain, &others, plan, self.context)?,
+        };
         let iterations = plain.iterations + end.pair.iterations;
         let (mut pair, mut out) = (end.pair, end.truncated);
         let mut found = self.certify_kept(&pair, &out);
