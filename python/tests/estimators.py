@@ -29,7 +29,6 @@ VARIANTS = [
     TruncatedSVC(loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="l1"),
     TruncatedSVC(kernel="linear", penalty="lq"),
-    TruncatedSVC(kernel="linear", probability="weighted"),
     LqSVC(q=0.5),
     LqSVC(q=1.5),
     LqSVC(feature_map="squares"),

@@ -53,7 +53,6 @@ BAD_X = {
     "too few rows": lambda rng: X[: int(rng.integers(2, N))],
     "sparse NaN": lambda rng: sparse.csr_matrix(spoiled(rng, np.nan, float)),
     "sparse complex": lambda rng: sparse.csr_matrix(X + 1j),
-    "dates": lambda rng: np.full((N, D), np.datetime64("2026-01-01")),
     "None itself": lambda rng: None,
     "a set": lambda rng: {1, 2},
     "text itself": lambda rng: "rows",
