@@ -128,7 +128,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
     @_progress.with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any, sample_weight: Any, run: Callable[..., _core.Fitted]) -> Self:
         """Checks, then ``run(X, y, classes, codes, sample_weight)``, then keeps what it gives."""
-        X, y = validate_data(self, X, y, **self._accepted())
+        X, y = validate_data(self, X, y, **self._accepted(X))
         classes, codes = _input.encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -293,14 +293,14 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         for note in self._fitted.export(os.fspath(path), _input.text("format", format)):
             warnings.warn(note, UserWarning, stacklevel=2)
 
-    def _accepted(self) -> dict[str, Any]:
+    def _accepted(self, X: Any) -> dict[str, Any]:
         """What validate_data lets through as it is."""
-        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        return {"accept_sparse": "csr", "dtype": _input.precision(X), "order": "C"}
 
     def _rows(self, X: Any) -> Any:
         """X of a prediction in the core's form."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = validate_data(self, X, reset=False, **self._accepted(X))
         if self._training_rows is not None:
             X = self._kernel_values(X, self._training_rows)
         return _input.matrix(X)

@@ -32,6 +32,14 @@ def matrix(X: Any) -> Any:
     return starts, indices, X.data, X.shape[1]
 
 
+def precision(X: Any) -> Any:
+    """The dtypes that X may keep. Of frames that list their dtypes (polars) scikit-learn would make float64."""
+    dtypes = getattr(X, "dtypes", None)
+    if isinstance(dtypes, (list, tuple)) and dtypes and all(str(dtype) == "Float32" for dtype in dtypes):
+        return np.float32
+    return [np.float64, np.float32]
+
+
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The sorted classes of y and each row's position among them."""
     check_classification_targets(y)

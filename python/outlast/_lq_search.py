@@ -205,7 +205,7 @@ class LqSVCCV(KernelClassifier):
         if not isinstance(tuning, (tuple, list)) or len(tuning) != 2:
             raise TypeError("tuning must be a pair (X, y)")
         X, y = tuning
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = validate_data(self, X, reset=False, **self._accepted(X))
         y = column_or_1d(y)
         check_consistent_length(X, y)
         place = {label: at for at, label in enumerate(classes.tolist())}
