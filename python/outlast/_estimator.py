@@ -36,6 +36,9 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
     cache_size: float
     random_state: int | np.random.RandomState | None
     verbose: int
+    status_: str
+    margins_: NDArray[np.float64] | None
+    outliers_: NDArray[np.bool_] | None
 
     def _method_name(self) -> str:
         """The core's name of the method."""
@@ -125,7 +128,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         """
         return self._fit(X, y, sample_weight, self._run)
 
-    @_progress.with_callbacks  # type: ignore[untyped-decorator]
+    @_progress.with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any, run: Callable[..., _core.Fitted]) -> Self:
         """Checks, then ``run(X, y, classes, codes, sample_weight)``, then keeps what it gives."""
         X, y = validate_data(self, X, y, **self._accepted(X))

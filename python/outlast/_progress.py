@@ -12,19 +12,26 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, TypeVar, cast
 
 try:  # scikit-learn 1.9 or later
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
+    from sklearn.callback import with_callbacks as _managed
 except ImportError:
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
-        """The method as it is."""
+    def _managed(method: Any) -> Any:
         return method
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: Method) -> Method:
+    """The method, after which callbacks are torn down where scikit-learn has any."""
+    return cast(Method, _managed(method))
 
 
 __all__ = ["CallbackSupport", "watch", "with_callbacks"]
@@ -38,8 +45,8 @@ class _Watcher(Protocol):
     def __call__(self, stage: str, step: int, objective: float, gap: float) -> bool:
         """Takes a report; whether the fit should end with what it has."""
 
-    def close(self, done: bool) -> None:
-        """The fit has ended; `done` unless by an exception."""
+    def close(self, result: str | None) -> None:
+        """The fit has ended, with this result or, None, by an exception."""
 
 
 class Bar:
@@ -61,9 +68,9 @@ class Bar:
             self._show(*self._last)
         return False
 
-    def close(self, done: bool) -> None:
+    def close(self, result: str | None) -> None:
         share, text = self._last
-        self._show(1.0 if done else share, f"{text}, {'done' if done else 'stopped'}")
+        self._show(*((share, f"{text}, stopped") if result is None else (1.0, result)))
         self._end()
 
     def _show(self, share: float, text: str) -> None:
@@ -78,8 +85,9 @@ class Lines:
         print(f"[outlast] {stage}, step {step}{_numbers(objective, gap)}", file=sys.stdout, flush=True)
         return False
 
-    def close(self, done: bool) -> None:
-        pass
+    def close(self, result: str | None) -> None:
+        if result is not None:
+            print(f"[outlast] {result}", file=sys.stdout, flush=True)
 
 
 class Callbacks:
@@ -99,9 +107,9 @@ class Callbacks:
         self._step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
         return enough
 
-    def close(self, done: bool) -> None:
+    def close(self, result: str | None) -> None:
         self._end_step()
-        if done:
+        if result is not None:
             # by now the estimator is fitted: a copy of it is what callbacks get
             self._fit.call_on_fit_task_end(estimator=self._estimator, **self._data, reconstruction_attributes={})
 
@@ -128,10 +136,10 @@ class Watch:
         self.asked_to_end |= any(answers)
         return self.asked_to_end
 
-    def close(self, done: bool) -> None:
+    def close(self, result: str | None) -> None:
         """The fit has ended."""
         for watcher in self._watchers:
-            watcher.close(done)
+            watcher.close(result)
 
 
 @contextmanager
@@ -146,9 +154,9 @@ def watch(estimator: Any, tol: float, X: Any, y: Any, sample_weight: Any) -> Ite
     try:
         yield watching
     except BaseException:
-        watching.close(False)
+        watching.close(None)
         raise
-    watching.close(True)
+    watching.close(f"{estimator.status_}{_numbers(estimator.objective_, estimator.gap_)}")
 
 
 def _shown(name: str, tol: float, verbose: int) -> _Watcher:

@@ -102,8 +102,7 @@ class TruncatedSVC(KernelClassifier):
         bound goes on until the optimum is proved, the time is up or Ctrl-C is pressed; the best model so far is kept.
     time_limit : float or None, default=None
         Seconds after which `fit` ends with the best model so far.
-    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, \
-default="auto"
+    solver : {"auto", "kernel-smo", "linear-band", "linear-dcd", "newton", "interior-point", "proximal-newton"}, default="auto"
         The solver, or "auto" to choose it by the shape of the data; see `solver_`.
     probability : {"weighted"} or None, default=None
         "weighted" gives the model a `predict_proba`, from a family of weighted fits: 18 more with two classes, 19 on the rows of each pair
@@ -318,7 +317,7 @@ default="auto"
                 stacklevel=5,
             )
 
-    @available_if(_estimates_probabilities)
+    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, for a model with ``probability="weighted"``.
 
@@ -338,7 +337,7 @@ default="auto"
         rows = self._rows(X)
         return self._fitted.predict_proba(rows, _input.threads(self.n_jobs)).reshape(-1, len(self.classes_))
 
-    @available_if(_estimates_probabilities)
+    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithms of the probabilities, see `predict_proba`.
 
@@ -352,7 +351,8 @@ default="auto"
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return np.log(self.predict_proba(X))
+        probabilities: NDArray[np.float64] = self.predict_proba(X)
+        return np.log(probabilities)
 
     def utility_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The average utility of the decisions, or their average cost for a model fitted with costs.

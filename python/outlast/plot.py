@@ -183,9 +183,10 @@ def decision_boundary(
     for code, label in enumerate(model.classes_):
         own = rows[codes == code]
         ax.scatter(own[:, shown[0]], own[:, shown[1]], s=14, color=_COLOURS[code % 10], label=str(label), zorder=2)
-    if getattr(model, "margins_", None) is not None and len(model.margins_) == len(rows):
+    out = getattr(model, "outliers_", None)
+    if out is not None and len(out) == len(rows):
         _mark(ax, rows[model.support_][:, shown], "support vector", facecolors="none", edgecolors="black", s=44, linewidths=0.6)
-        _mark(ax, rows[model.outliers_][:, shown], "outlier", marker="x", color="black", s=40, linewidths=1.2)
+        _mark(ax, rows[out][:, shown], "outlier", marker="x", color="black", s=40, linewidths=1.2)
     names = getattr(model, "feature_names_in_", [f"column {column}" for column in range(rows.shape[1])])
     ax.set_xlabel(str(names[shown[0]]))
     ax.set_ylabel(str(names[shown[1]]))
@@ -213,8 +214,10 @@ def _draw_regions(ax: Any, model: KernelClassifier, rows: NDArray[Any], shown: l
     if k == 2:
         lines = {"levels": [-1.0, 0.0, 1.0], "linestyles": ["--", "-", "--"], "linewidths": [0.7, 1.4, 0.7], "colors": "black"}
         ax.contour(first, second, values.reshape(first.shape), zorder=1, **lines)
-    else:
-        ax.contour(first, second, decided.reshape(first.shape), levels=levels[1:-1], linewidths=1.2, colors="black", zorder=1)
+        return
+    for code in range(k):
+        lead = values[:, code] - np.delete(values, code, axis=1).max(axis=1)
+        ax.contour(first, second, lead.reshape(first.shape), levels=[0.0], linewidths=1.2, colors="black", zorder=1)
 
 
 def _mark(ax: Any, points: NDArray[Any], label: str, **style: Any) -> None:
@@ -251,12 +254,12 @@ def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
     'functional margin'
     """
     check_is_fitted(model)
-    if getattr(model, "margins_", None) is None:
+    found, out = getattr(model, "margins_", None), getattr(model, "outliers_", None)
+    if found is None or out is None:
         raise ValueError("this model was loaded from a file, which does not keep the margins of the training rows")
     ax = _axes(1, 6.0, 3.6) if ax is None else ax
-    edges = np.histogram_bin_edges(model.margins_, bins=_input.whole("bins", bins, 1, 100_000))
-    out = model.outliers_
-    stacked = [model.margins_[~out], model.margins_[out]]
+    edges = np.histogram_bin_edges(found, bins=_input.whole("bins", bins, 1, 100_000))
+    stacked = [found[~out], found[out]]
     labels = [f"kept ({len(stacked[0])})", f"outliers ({len(stacked[1])})"]
     ax.hist(stacked, bins=edges, stacked=True, color=[_COLOURS[0], _COLOURS[3]], label=labels)
     truncation = model._fitted.truncation

@@ -8,7 +8,8 @@ use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
     Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest,
-    Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Probability, Shift, Status, Truncated, Truncation,
+    Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Probability, Shift, Status, Truncated,
+    Truncation,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

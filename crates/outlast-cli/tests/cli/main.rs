@@ -11,3 +11,4 @@ mod many_classes;
 mod readme;
 mod refusals;
 mod round_trip;
+mod travel;

@@ -198,7 +198,10 @@ impl Header {
 fn machine((at, name): (usize, &[u8])) -> std::result::Result<(), Wrong> {
     match name {
         b"c_svc" | b"nu_svc" => Ok(()),
-        _ => Err(Wrong::new(at, format!("svm_type {} is no classifier of two classes: only c_svc and nu_svc are", quote(name)))),
+        _ => Err(Wrong::new(
+            at,
+            format!("svm_type {} is no classifier of two classes: only c_svc and nu_svc are", quote(name)),
+        )),
     }
 }
 

@@ -55,7 +55,9 @@ impl Probability {
     pub fn about(self) -> &'static str {
         match self {
             Probability::Off => "none",
-            Probability::Weighted => "from a family of weighted fits: 18 more for two classes, 19 for each pair of more",
+            Probability::Weighted => {
+                "from a family of weighted fits: 18 more for two classes, 19 for each pair of more"
+            }
         }
     }
 

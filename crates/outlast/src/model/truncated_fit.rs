@@ -6,7 +6,9 @@
 
 use super::common::affordable_gap;
 use super::payoff::Payoff;
-use super::{FitRequest, Model, Probabilities, Probability, Summary, Training, Truncated, fit, probability_fit, search};
+use super::{
+    FitRequest, Model, Probabilities, Probability, Summary, Training, Truncated, fit, probability_fit, search,
+};
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};

@@ -53,7 +53,11 @@ fn refusals_name_the_file_the_line_and_the_place() {
     refused("nr_class 2", "nr_class 3", "line 4, column 10: nr_class 3: LIBSVM decides");
     refused("total_sv 2", "total_sv 3", "nr_sv 1 1 do not add up to total_sv 3");
     refused("nr_sv 1 1\n", "nr_sv 18446744073709551615 1\n", "do not add up");
-    refused("total_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1", "total_sv 9\nrho 0.25\nlabel 1 -1\nnr_sv 8 1", "2 support vectors, but total_sv 9");
+    refused(
+        "total_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1",
+        "total_sv 9\nrho 0.25\nlabel 1 -1\nnr_sv 8 1",
+        "2 support vectors, but total_sv 9",
+    );
     refused("-1 2:0.5 \n", "-1 2:0.5\n3 1:1\n", "line 12: a support vector beyond the 2");
     refused("label 1 -1", "label 1 1", "line 7, column 9: the label 1 twice");
     refused("label 1 -1", "label 1", "line 7, column 8: label must have a value for each of two classes");
