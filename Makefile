@@ -4,7 +4,7 @@
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make docs    the documentation site, in docs-output/index.html
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
-#   make wheel   the Python wheel, in dist/
+#   make wheel   the Python wheel, in dist/: one for Python 3.10 and everything later
 #   make clean   remove what the others made
 
 PYTHON ?= python3
@@ -34,6 +34,8 @@ rust-lint:
 	else echo "cargo fmt is not installed: the format is not checked"; fi
 	if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --workspace --all-targets -- -D warnings; \
 	else echo "cargo clippy is not installed: lints are not checked"; fi
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps -p outlast
+	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
 
 # The dev profile (optimised, with overflow checks and debug assertions) runs everything; the release profile runs the
 # core's own tests once more, as users get it. nextest runs no doc examples, so these have a line of their own.
@@ -45,7 +47,7 @@ rust-test:
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas polars scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)

@@ -66,7 +66,7 @@ class AblationSVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Seed of whatever a solver draws at random. None draws the same every time.
     verbose : int, default=0
-        Whether to print progress.
+        1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
 
     Attributes
     ----------

@@ -14,7 +14,25 @@ from ._estimator import KernelClassifier
 
 @dataclass(frozen=True)
 class Certificate:
-    """A model's objective and a certified lower bound of the global optimum."""
+    """A model's objective and a certified lower bound of the global optimum: what `certify` returns.
+
+    Parameters
+    ----------
+    lower_bound : float
+        No function of the model's space has a smaller objective on these rows.
+    objective : float
+        The model's objective on these rows.
+    gap : float
+        (objective - lower_bound) / objective: 0.05 means that the optimum is at most 5 per cent lower.
+    proved : bool
+        Whether the model is proved to be globally optimal, to the tolerance.
+
+    Examples
+    --------
+    >>> from outlast import Certificate
+    >>> Certificate(lower_bound=1.9, objective=2.0, gap=0.05, proved=False).gap
+    0.05
+    """
 
     lower_bound: float
     """No function of the model's space has a smaller objective on these rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from . import _core, _input
+from . import _core, _input, _progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that the core fits. A subclass has the parameters in its ``__init__`` and says which are its own."""
 
     C: float
@@ -37,6 +36,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cache_size: float
     random_state: int | np.random.RandomState | None
     verbose: int
+    status_: str
+    margins_: NDArray[np.float64] | None
+    outliers_: NDArray[np.bool_] | None
 
     def _method_name(self) -> str:
         """The core's name of the method."""
@@ -126,24 +128,33 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fit(X, y, sample_weight, self._run)
 
+    @_progress.with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any, run: Callable[..., _core.Fitted]) -> Self:
         """Checks, then ``run(X, y, classes, codes, sample_weight)``, then keeps what it gives."""
-        X, y = validate_data(self, X, y, **self._accepted())
+        X, y = validate_data(self, X, y, **self._accepted(X))
         classes, codes = _input.encode(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             _input.check_positive_weights(codes, sample_weight)
-        fitted = run(X, y, classes, codes, sample_weight)
-        self.classes_ = classes
-        self._training_rows = X if callable(self.kernel) else None
-        self._take(fitted)
-        self._take_training(fitted, X, codes)
-        if self.status_ != "converged":
-            self._warn()
+        with _progress.watch(self, self._tolerance(), X, y, sample_weight) as watch:
+            fitted = run(X, y, classes, codes, sample_weight, watch.report)
+            self.classes_ = classes
+            self._training_rows = X if callable(self.kernel) else None
+            self._take(fitted)
+            self._take_training(fitted, X, codes)
+            if watch.asked_to_end and self.status_ == "time_limit":
+                self.status_ = "interrupted"
+        self._warn()
         return self
 
     def _run(
-        self, X: Any, y: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.uint32], sample_weight: Any
+        self,
+        X: Any,
+        y: NDArray[Any],
+        classes: NDArray[Any],
+        codes: NDArray[np.uint32],
+        sample_weight: Any,
+        progress: Callable[..., object] | None,
     ) -> _core.Fitted:
         previous = self._previous_fit(X, classes) if getattr(self, "warm_start", False) else None
         rows = self._kernel_values(X, X) if callable(self.kernel) else X
@@ -154,20 +165,20 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._method_name(),
             self._parameters(classes, y),
             start=previous,
-            **self._request(sample_weight),
+            **self._request(sample_weight, progress),
         )
 
     def _parameters(self, classes: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:
         return {**self._shared_parameters(classes, y), **self._own_parameters(classes)}
 
-    def _request(self, sample_weight: Any) -> dict[str, Any]:
+    def _request(self, sample_weight: Any, progress: Callable[..., object] | None) -> dict[str, Any]:
         """What goes with the parameters into the core."""
         return {
             "threads": _input.threads(self.n_jobs),
             "sample_weight": sample_weight,
             "feature_names": self._column_names(),
             "time_limit": _input.limit(getattr(self, "time_limit", None)),
-            "progress": _print_progress if self.verbose else None,
+            "progress": progress,
         }
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -285,14 +296,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for note in self._fitted.export(os.fspath(path), _input.text("format", format)):
             warnings.warn(note, UserWarning, stacklevel=2)
 
-    def _accepted(self) -> dict[str, Any]:
+    def _accepted(self, X: Any) -> dict[str, Any]:
         """What validate_data lets through as it is."""
-        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        return {"accept_sparse": "csr", "dtype": _input.precision(X), "order": "C"}
 
     def _rows(self, X: Any) -> Any:
         """X of a prediction in the core's form."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = validate_data(self, X, reset=False, **self._accepted(X))
         if self._training_rows is not None:
             X = self._kernel_values(X, self._training_rows)
         return _input.matrix(X)
@@ -330,12 +341,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = fitted.intercept
         self.support_ = fitted.support.astype(np.intp)
         self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.functions).T
-        self.objective_ = fitted.objective
-        self.objective_trace_ = fitted.trace
+        if not np.isnan(fitted.objective):
+            # another program's model does not tell
+            self.objective_ = fitted.objective
+            self.objective_trace_ = fitted.trace
+            self.gap_ = fitted.gap
         # scikit-learn expects at least 1: solving the first convex problem counts where nothing was left to do after it
         self.n_iter_ = max(1, fitted.steps)
         self.status_ = fitted.status
-        self.gap_ = fitted.gap
         self.solver_ = fitted.solver
 
     def _take_training(self, fitted: _core.Fitted, X: Any, codes: NDArray[np.uint32]) -> None:
@@ -347,6 +360,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.outlier_scores_ = fitted.outlier_scores
 
     def _warn(self) -> None:
+        """Tells that the fit did not converge, if so."""
+        if self.status_ == "converged":
+            return
         advice = {
             "interrupted": "this is the best model so far",
             "time_limit": "this is the best model so far; raise time_limit",
@@ -357,9 +373,5 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
             f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-
-
-def _print_progress(stage: str, step: int, objective: float, gap: float) -> None:
-    print(f"[outlast] {stage}, step {step}: objective {objective:.8g}, gap {gap:.1e}", file=sys.stdout, flush=True)

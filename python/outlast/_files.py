@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import _core
+from . import _core, _input
 from ._ablation import AblationSVC
 from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._capped import CappedSVC
@@ -23,28 +23,46 @@ _ESTIMATORS: dict[str, type[KernelClassifier]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> KernelClassifier:
-    """Read a model file.
+def load(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelClassifier:
+    """Read a model file, or a model file of LIBSVM.
 
     Nothing in a model file is ever executed, so a file from a stranger is safe to load.
 
     Parameters
     ----------
     path : str or path-like
-        A file written by an estimator's ``save`` or by the command line.
+        A file written by an estimator's ``save`` or by the command line, or a text file of LIBSVM: a classifier (c_svc or
+        nu_svc) of two classes with the linear, polynomial, rbf or sigmoid kernel.
+    n_features : int, default=None
+        Columns of X, where the file can't tell: LIBSVM's name those columns only that are not 0 in some support vector.
 
     Returns
     -------
     TruncatedSVC, CappedSVC, LqSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
         Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
-        fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used.
+        fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used. A model of LIBSVM becomes a
+        `TruncatedSVC` with ``truncation=None`` that decides as LIBSVM does; its C is unknown, and the default.
 
     Raises
     ------
     OSError
         The file can't be read.
     ValueError
-        It is damaged, no model file, or written by a newer version.
+        It is damaged, no model file, written by a newer version, or a model of LIBSVM of another kind. The message names the
+        file, and of LIBSVM's the line.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import outlast
+    >>> model = outlast.TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.outlast")
+    ...     model.save(path)
+    ...     again = outlast.load(path)
+    >>> again.predict([[3.0]])
+    array([1])
     """
-    fitted = _core.Fitted.load(os.fspath(path))
+    features = None if n_features is None else _input.whole("n_features", n_features, 1, 2**32 - 1)
+    fitted = _core.Fitted.load(os.fspath(path), features)
     return _ESTIMATORS[fitted.method]._from_file(fitted)

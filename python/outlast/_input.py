@@ -28,7 +28,16 @@ def matrix(X: Any) -> Any:
         raise ValueError(f"X has {X.shape[1]} columns; sparse matrices may have at most {_LARGEST_COLUMN}")
     # a negative number wraps to a huge one, which the core refuses as out of range
     indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
-    return X.indptr.astype(np.uintp), indices, X.data.astype(np.float64, copy=False), X.shape[1]
+    starts = X.indptr.view(np.uintp) if X.indptr.dtype.itemsize == np.dtype(np.uintp).itemsize else X.indptr.astype(np.uintp)
+    return starts, indices, X.data, X.shape[1]
+
+
+def precision(X: Any) -> Any:
+    """The dtypes that X may keep. Of frames that list their dtypes (polars) scikit-learn would make float64."""
+    dtypes = getattr(X, "dtypes", None)
+    if isinstance(dtypes, (list, tuple)) and dtypes and all(str(dtype) == "Float32" for dtype in dtypes):
+        return np.float32
+    return [np.float64, np.float32]
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:

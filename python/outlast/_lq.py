@@ -58,7 +58,7 @@ class LqSVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Seed of whatever a solver draws at random. None draws the same every time.
     verbose : int, default=0
-        Whether to print progress.
+        1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
         Seconds after which `fit` ends with the best model so far.
 

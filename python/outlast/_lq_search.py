@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class LqSVCCV(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Seed of the folds. None draws the same every time.
     verbose : int, default=0
-        Whether to print progress.
+        1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
         Seconds after which `fit` ends with what it has.
 
@@ -166,6 +166,7 @@ class LqSVCCV(KernelClassifier):
         classes: NDArray[Any],
         codes: NDArray[np.uint32],
         sample_weight: Any,
+        progress: Callable[..., object] | None,
     ) -> _core.Fitted:
         judge = self._splits(X, y) if tuning is None else self._tuning_set(classes, tuning)
         counted = isinstance(self.Cs, numbers.Integral)
@@ -177,7 +178,7 @@ class LqSVCCV(KernelClassifier):
             _input.whole("Cs", self.Cs, 1, 10_000) if counted else _numbers("Cs", self.Cs),
             _numbers("qs", self.qs),
             judge,
-            **self._request(sample_weight),
+            **self._request(sample_weight, progress),
         )
         self.C_, self.q_, self.Cs_, self.qs_ = found["c"], found["q"], found["cs"], found["qs"]
         grid = (len(self.qs_), len(self.Cs_))
@@ -204,7 +205,7 @@ class LqSVCCV(KernelClassifier):
         if not isinstance(tuning, (tuple, list)) or len(tuning) != 2:
             raise TypeError("tuning must be a pair (X, y)")
         X, y = tuning
-        X = validate_data(self, X, reset=False, **self._accepted())
+        X = validate_data(self, X, reset=False, **self._accepted(X))
         y = column_or_1d(y)
         check_consistent_length(X, y)
         place = {label: at for at, label in enumerate(classes.tolist())}

@@ -5,14 +5,22 @@ Every function draws on the axes it is given, or on new ones, and returns them.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from . import _input
 
 if TYPE_CHECKING:
+    from ._estimator import KernelClassifier
     from ._lq_search import LqSVCCV
 
-__all__ = ["coefficient_path", "tuning"]
+__all__ = ["coefficient_path", "decision_boundary", "margins", "objective_trace", "tuning"]
+
+_COLOURS = [f"C{number}" for number in range(10)]
 
 
 def _axes(count: int, width: float, height: float) -> Any:
@@ -114,3 +122,204 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
     ax.set_ylabel("coefficient")
     ax.set_title(f"q = {q:g}")
     return ax
+
+
+def decision_boundary(
+    model: KernelClassifier,
+    X: Any,
+    y: Any = None,
+    *,
+    features: tuple[int, int] = (0, 1),
+    resolution: int = 200,
+    ax: Any = None,
+) -> Any:
+    """Where a model decides for which class, over two columns of X; its support vectors are ringed, its outliers crossed out.
+
+    Parameters
+    ----------
+    model : estimator of outlast
+        Fitted to X, or to other rows: then support vectors and outliers are not marked.
+    X : array-like of shape (n_samples, n_features)
+        The rows to show.
+    y : array-like of shape (n_samples,), default=None
+        Their classes, which colour them; None: as predicted.
+    features : tuple of two int, default=(0, 1)
+        Which columns; the others are held at their medians.
+    resolution : int, default=200
+        Points of the picture in each direction.
+    ax : matplotlib axes, default=None
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from outlast import TruncatedSVC, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> y = X[:, 0] > 0
+    >>> ax = plot.decision_boundary(TruncatedSVC().fit(X, y), X, y)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['False', 'True', 'support vector', 'outlier']
+    """
+    check_is_fitted(model)
+    rows = np.asarray(X, dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != model.n_features_in_:
+        raise ValueError(f"X has shape {rows.shape}; the model has {model.n_features_in_} features")
+    shown = [_input.whole("features", feature, 0, rows.shape[1] - 1) for feature in features]
+    if len(shown) != 2 or shown[0] == shown[1]:
+        raise ValueError(f"features = {features!r} is not allowed: features must be two different columns")
+    if model.kernel == "precomputed":
+        raise ValueError("of a precomputed kernel no points in between are known")
+    ax = _axes(1, 6.0, 5.0) if ax is None else ax
+    codes = model._fitted.predict_codes(model._rows(X)) if y is None else _codes(model, y, len(rows))
+    _draw_regions(ax, model, rows, shown, _input.whole("resolution", resolution, 2, 5000))
+    for code, label in enumerate(model.classes_):
+        own = rows[codes == code]
+        ax.scatter(own[:, shown[0]], own[:, shown[1]], s=14, color=_COLOURS[code % 10], label=str(label), zorder=2)
+    out = getattr(model, "outliers_", None)
+    if out is not None and len(out) == len(rows):
+        _mark(ax, rows[model.support_][:, shown], "support vector", facecolors="none", edgecolors="black", s=44, linewidths=0.6)
+        _mark(ax, rows[out][:, shown], "outlier", marker="x", color="black", s=40, linewidths=1.2)
+    names = getattr(model, "feature_names_in_", [f"column {column}" for column in range(rows.shape[1])])
+    ax.set_xlabel(str(names[shown[0]]))
+    ax.set_ylabel(str(names[shown[1]]))
+    ax.legend()
+    return ax
+
+
+def _draw_regions(ax: Any, model: KernelClassifier, rows: NDArray[Any], shown: list[int], resolution: int) -> None:
+    """The classes' regions, and for two classes the lines f = -1, 0, 1."""
+    low, high = rows[:, shown].min(axis=0), rows[:, shown].max(axis=0)
+    edge = 0.05 * np.maximum(high - low, 1e-9)
+    across = [np.linspace(low[at] - edge[at], high[at] + edge[at], resolution) for at in (0, 1)]
+    grid = np.tile(np.median(rows, axis=0), (resolution**2, 1))
+    first, second = np.meshgrid(*across)
+    grid[:, shown[0]], grid[:, shown[1]] = first.ravel(), second.ravel()
+    with warnings.catch_warnings():
+        # a grid has no names of columns
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        values = model.decision_function(grid)
+    k = len(model.classes_)
+    decided = (values > 0).astype(int) if k == 2 else values.argmax(axis=1)
+    levels = np.arange(k + 1) - 0.5
+    colours = [_COLOURS[code % 10] for code in range(k)]
+    ax.contourf(first, second, decided.reshape(first.shape), levels=levels, colors=colours, alpha=0.15, zorder=0)
+    if k == 2:
+        lines = {"levels": [-1.0, 0.0, 1.0], "linestyles": ["--", "-", "--"], "linewidths": [0.7, 1.4, 0.7], "colors": "black"}
+        ax.contour(first, second, values.reshape(first.shape), zorder=1, **lines)
+        return
+    for code in range(k):
+        lead = values[:, code] - np.delete(values, code, axis=1).max(axis=1)
+        ax.contour(first, second, lead.reshape(first.shape), levels=[0.0], linewidths=1.2, colors="black", zorder=1)
+
+
+def _mark(ax: Any, points: NDArray[Any], label: str, **style: Any) -> None:
+    ax.scatter(points[:, 0], points[:, 1], label=label, zorder=3, **style)
+
+
+def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
+    """How many training rows have which functional margin; the truncation is a dashed line, and the rows beyond it are outliers.
+
+    Parameters
+    ----------
+    model : estimator of outlast
+        Fitted in this process, or unpickled: model files do not keep the margins.
+    bins : int, default=40
+        Bars.
+    ax : matplotlib axes, default=None
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from outlast import TruncatedSVC, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> y = X[:, 0] + rng.standard_normal(60) > 0
+    >>> plot.margins(TruncatedSVC(kernel="linear").fit(X, y)).get_xlabel()
+    'functional margin'
+    """
+    check_is_fitted(model)
+    found, out = getattr(model, "margins_", None), getattr(model, "outliers_", None)
+    if found is None or out is None:
+        raise ValueError("this model was loaded from a file, which does not keep the margins of the training rows")
+    ax = _axes(1, 6.0, 3.6) if ax is None else ax
+    edges = np.histogram_bin_edges(found, bins=_input.whole("bins", bins, 1, 100_000))
+    stacked = [found[~out], found[out]]
+    labels = [f"kept ({len(stacked[0])})", f"outliers ({len(stacked[1])})"]
+    ax.hist(stacked, bins=edges, stacked=True, color=[_COLOURS[0], _COLOURS[3]], label=labels)
+    truncation = model._fitted.truncation
+    if truncation is not None:
+        ax.axvline(truncation, color="black", linestyle="--", linewidth=1.0, label=f"truncation at {truncation:g}")
+    ax.axvline(0.0, color="grey", linewidth=0.5)
+    ax.set_xlabel("functional margin")
+    ax.set_ylabel("training rows")
+    ax.legend()
+    return ax
+
+
+def objective_trace(model: KernelClassifier, *, ax: Any = None) -> Any:
+    """The objective at the start and after each majorise-minimise step, which never rises.
+
+    Parameters
+    ----------
+    model : estimator of outlast
+        Fitted.
+    ax : matplotlib axes, default=None
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from outlast import TruncatedSVC, plot
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> y = X[:, 0] + rng.standard_normal(60) > 0
+    >>> plot.objective_trace(TruncatedSVC().fit(X, y)).get_ylabel()
+    'objective'
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "objective_trace_"):
+        raise ValueError("this model was read from a file of LIBSVM, which does not tell its objective")
+    ax = _axes(1, 6.0, 3.6) if ax is None else ax
+    ax.plot(np.arange(len(model.objective_trace_)), model.objective_trace_, marker="o", markersize=4)
+    bound = model._fitted.detail("lower_bound")
+    if bound is not None:
+        ax.axhline(bound, color="black", linestyle="--", linewidth=1.0, label="lower bound of the optimum")
+        ax.legend()
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("step")
+    ax.set_ylabel("objective")
+    return ax
+
+
+def _codes(model: KernelClassifier, y: Any, rows: int) -> NDArray[Any]:
+    """The position of each label among the classes."""
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise ValueError(f"y has shape {labels.shape}; X has {rows} rows")
+    place = {label: at for at, label in enumerate(model.classes_.tolist())}
+    if unknown := sorted({str(label) for label in labels.tolist() if label not in place}):
+        raise ValueError(f"y holds classes that the model does not know: {unknown[:10]}")
+    return np.array([place[label] for label in labels.tolist()])

@@ -1,10 +1,17 @@
-"""The stubs say what the compiled module has, and the package's types hold together."""
+"""The stubs say what the compiled module has, the package's types hold together and at runtime, and everything public is explained."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import outlast
+from outlast import plot
+
 ROOT = Path(__file__).parents[2]
+PUBLIC = [(module, name) for module in (outlast, plot) for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
 
 
 def run(*arguments):
@@ -12,9 +19,29 @@ def run(*arguments):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_stubs_match_the_module():
-    run("mypy.stubtest", "outlast._core", "--mypy-config-file", "pyproject.toml")
+def test_stubs_match_the_modules():
+    run("mypy.stubtest", "outlast", "--mypy-config-file", "pyproject.toml", "--allowlist", "python/tests/stubtest.txt", "--ignore-unused-allowlist")
 
 
 def test_types_hold_together():
     run("mypy")
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda value: getattr(value, "__name__", value))
+def test_everything_public_is_explained_with_an_example(module, name):
+    thing = getattr(module, name)
+    text = inspect.getdoc(thing)
+    assert ">>>" in text and "Examples\n--------" in text, f"{name} has no example"
+    parameters = [name for name in inspect.signature(thing).parameters]
+    for parameter in parameters:
+        assert f"\n{parameter} : " in text or f"\n{parameter}, " in text, f"{name} does not explain {parameter}"
+    if not inspect.isclass(thing):
+        assert "Returns\n-------" in text, f"{name} does not say what it returns"
+        return
+    for method_name, method in inspect.getmembers(thing, inspect.isfunction):
+        if method_name.startswith("_") or not method.__module__.startswith("outlast"):
+            continue
+        own = inspect.getdoc(method)
+        assert own, f"{name}.{method_name} is not explained"
+        for parameter in inspect.signature(method).parameters:
+            assert parameter == "self" or f"\n{parameter} : " in own, f"{name}.{method_name} does not explain {parameter}"

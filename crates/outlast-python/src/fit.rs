@@ -8,7 +8,8 @@ use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
     Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest,
-    Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Shift, Status, Truncated, Truncation,
+    Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Probability, Shift, Status, Truncated,
+    Truncation,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -112,6 +113,7 @@ pub struct TruncatedParameters {
     cost_form: String,
     utility_baseline: String,
     global_search: bool,
+    probability: String,
     solver: String,
 }
 
@@ -128,6 +130,7 @@ impl TruncatedParameters {
             cost_form: CostForm::from_name(&self.cost_form)?,
             utility_baseline: Baseline::from_name(&self.utility_baseline)?,
             global_search: self.global_search,
+            probability: Probability::from_name(&self.probability)?,
             solver: self.solver,
         })
     }
@@ -244,7 +247,7 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
 ///
 /// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
 /// positions in `classes`. `threads=None` means all cores, `time_limit` is in seconds. `progress` is called as
-/// progress(stage, step, objective, gap); what it raises ends the fit.
+/// progress(stage, step, objective, gap); what it raises ends the fit, and something true that it returns ends it with the best so far.
 #[pyfunction]
 #[pyo3(signature = (x, codes, classes, method, parameters, *, threads=None, sample_weight=None, feature_names=None,
     start=None, time_limit=None, progress=None))]

@@ -9,7 +9,7 @@ use crate::storage;
 use numpy::{PyArray1, PyReadonlyArray1};
 use outlast::model::{Training, certify_with};
 use outlast::problem::KernelFunction;
-use outlast::{Labels, Model};
+use outlast::{Labels, Model, Probability};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -58,6 +58,28 @@ impl Fitted {
         let (design, pool) = (x.design()?, pool::pool(py, threads)?);
         let codes = py.detach(|| pool.install(|| self.model.predict_codes(&*design))).map_err(to_python)?;
         Ok(PyArray1::from_vec(py, codes))
+    }
+
+    /// The probability of each class, rows x classes in one sequence, on that many threads; None for all cores.
+    #[pyo3(signature = (x, threads=None))]
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'py>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
+        let values = py.detach(|| pool.install(|| self.model.predict_proba(&*design))).map_err(to_python)?;
+        Ok(PyArray1::from_vec(py, values))
+    }
+
+    /// How probabilities are estimated: "weighted", or "none".
+    #[getter]
+    fn probability(&self) -> &'static str {
+        match &self.model.predictor.probabilities {
+            None => Probability::Off.name(),
+            Some(_) => Probability::Weighted.name(),
+        }
     }
 
     /// The classes, as the model file names them.
@@ -347,10 +369,11 @@ impl Fitted {
         py.detach(|| storage::export(&self.model, &path, format))
     }
 
-    /// Reads a model file.
+    /// Reads a model file; `features` is the number of columns where the file can't tell (LIBSVM's).
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Fitted> {
-        Ok(Fitted { model: py.detach(|| storage::load(&path))? })
+    #[pyo3(signature = (path, features=None))]
+    fn load(py: Python<'_>, path: PathBuf, features: Option<usize>) -> PyResult<Fitted> {
+        Ok(Fitted { model: py.detach(|| storage::load(&path, features))? })
     }
 
     /// The model file's content.

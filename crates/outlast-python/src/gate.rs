@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL on that many threads, `None` for all cores. `progress` is called as
-/// `progress(stage, step, objective, gap)` on the calling thread. A result that is the best so far of work stopped by Ctrl-C is kept.
+/// `progress(stage, step, objective, gap)` on the calling thread; where it returns something true, the work ends with what it has. A result that is the best so far of work stopped by Ctrl-C is kept.
 pub fn run<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -36,7 +36,7 @@ fn supervise<T: Send>(
     best_so_far: impl FnOnce(&T) -> bool + Send,
     work: impl FnOnce(Control<'_>) -> outlast::Result<T> + Send,
 ) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
+    let (stop, enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let (sender, receiver) = channel();
     let wanted = progress.is_some();
     let working = || {
@@ -47,7 +47,8 @@ fn supervise<T: Send>(
             let _ = sender.send(progress);
         };
         let interrupted = || stop.load(Ordering::Relaxed);
-        let control = Control::default().interrupt(&interrupted);
+        let finish = || enough.load(Ordering::Relaxed);
+        let control = Control::default().interrupt(&interrupted).finish(&finish);
         let control = if wanted { control.progress(&tell) } else { control };
         pool.install(|| work(control))
     };
@@ -66,7 +67,11 @@ fn supervise<T: Send>(
                 continue;
             }
             let look = message.is_none() || looked.elapsed() >= PAUSE;
-            failure = Python::attach(|py| pass_on(py, progress.as_ref(), message, look)).err();
+            match Python::attach(|py| pass_on(py, progress.as_ref(), message, look)) {
+                Ok(true) => enough.store(true, Ordering::Relaxed),
+                Ok(false) => {}
+                Err(raised) => failure = Some(raised),
+            }
             if look {
                 looked = Instant::now();
             }
@@ -87,9 +92,15 @@ fn of_the_keyboard(failure: &PyErr) -> bool {
     Python::attach(|py| failure.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
-fn pass_on(py: Python<'_>, progress: Option<&Py<PyAny>>, message: Option<Progress>, look: bool) -> PyResult<()> {
+/// Whether the caller has enough.
+fn pass_on(py: Python<'_>, progress: Option<&Py<PyAny>>, message: Option<Progress>, look: bool) -> PyResult<bool> {
+    let mut enough = false;
     if let (Some(progress), Some(message)) = (progress, message) {
-        progress.call1(py, (message.stage, message.step, message.objective, message.gap))?;
+        let answer = progress.call1(py, (message.stage, message.step, message.objective, message.gap))?;
+        enough = answer.is_truthy(py)?;
     }
-    if look { py.check_signals() } else { Ok(()) }
+    if look {
+        py.check_signals()?;
+    }
+    Ok(enough)
 }

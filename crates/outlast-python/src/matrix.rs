@@ -12,6 +12,7 @@ pub enum Matrix<'py> {
     Double(PyReadonlyArray2<'py, f64>),
     Single(PyReadonlyArray2<'py, f32>),
     Sparse(PyReadonlyArray1<'py, usize>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>, usize),
+    SparseSingle(PyReadonlyArray1<'py, usize>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>, usize),
 }
 
 impl Matrix<'_> {
@@ -20,11 +21,8 @@ impl Matrix<'_> {
         Ok(match self {
             Matrix::Double(array) => Box::new(dense(array)?),
             Matrix::Single(array) => Box::new(dense(array)?),
-            Matrix::Sparse(starts, columns, values, width) => {
-                let starts = starts.as_slice()?;
-                let rows = starts.len().checked_sub(1).ok_or_else(|| PyValueError::new_err("indptr is empty"))?;
-                Box::new(Csr::new(rows, *width, starts, columns.as_slice()?, values.as_slice()?).map_err(to_python)?)
-            }
+            Matrix::Sparse(starts, columns, values, width) => Box::new(sparse(starts, columns, values, *width)?),
+            Matrix::SparseSingle(starts, columns, values, width) => Box::new(sparse(starts, columns, values, *width)?),
         })
     }
 }
@@ -38,4 +36,18 @@ where
     }
     let (rows, columns) = (array.shape()[0], array.shape()[1]);
     Dense::new(rows, columns, array.as_slice()?).map_err(to_python)
+}
+
+fn sparse<'a, T>(
+    starts: &'a PyReadonlyArray1<'_, usize>,
+    columns: &'a PyReadonlyArray1<'_, u32>,
+    values: &'a PyReadonlyArray1<'_, T>,
+    width: usize,
+) -> PyResult<Csr<'a, T>>
+where
+    T: numpy::Element + outlast::data::Element,
+{
+    let starts = starts.as_slice()?;
+    let rows = starts.len().checked_sub(1).ok_or_else(|| PyValueError::new_err("indptr is empty"))?;
+    Csr::new(rows, width, starts, columns.as_slice()?, values.as_slice()?).map_err(to_python)
 }

@@ -17,8 +17,10 @@ pub fn save(model: &Model, path: &Path) -> PyResult<()> {
     outlast::io::save_model(model, path).map_err(to_python)
 }
 
-pub fn load(path: &Path) -> PyResult<Model> {
-    outlast::io::load_model(path).map_err(to_python)
+pub fn load(path: &Path, features: Option<usize>) -> PyResult<Model> {
+    let mut model = outlast::io::load_model(path).map_err(to_python)?;
+    features.map_or(Ok(()), |features| model.predictor.widen(features)).map_err(to_python)?;
+    Ok(model)
 }
 
 pub fn export(model: &Model, path: &Path, format: &str) -> PyResult<Vec<String>> {

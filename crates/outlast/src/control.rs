@@ -36,6 +36,7 @@ pub struct Progress {
 pub struct Control<'a> {
     progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     interrupt: Option<&'a (dyn Fn() -> bool + Sync)>,
+    finish: Option<&'a (dyn Fn() -> bool + Sync)>,
     deadline: Option<Instant>,
 }
 
@@ -49,6 +50,12 @@ impl<'a> Control<'a> {
     /// Asks `interrupt` now and then; when it answers `true` the work ends with [`Error::Interrupted`].
     pub fn interrupt(mut self, interrupt: &'a (dyn Fn() -> bool + Sync)) -> Self {
         self.interrupt = Some(interrupt);
+        self
+    }
+
+    /// Asks `finish` now and then; when it answers `true` the work ends as if its time were up: with what it has.
+    pub fn finish(mut self, finish: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        self.finish = Some(finish);
         self
     }
 
@@ -78,9 +85,9 @@ impl<'a> Control<'a> {
         if self.deadline.is_some() { self } else { self.time_limit(limit) }
     }
 
-    /// Whether the time limit has passed. The solver then returns what it has, with status `TimeLimit`.
+    /// Whether the time limit has passed, or the caller has enough. The solver then returns what it has, with status `TimeLimit`.
     pub fn out_of_time(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.finish.is_some_and(|finish| finish()) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -89,6 +96,7 @@ impl fmt::Debug for Control<'_> {
         f.debug_struct("Control")
             .field("progress", &self.progress.is_some())
             .field("interrupt", &self.interrupt.is_some())
+            .field("finish", &self.finish.is_some())
             .field("deadline", &self.deadline)
             .finish()
     }

@@ -48,7 +48,7 @@ pub use data::{Class, Csr, Dense, Design, FeatureMap, Labels, Target};
 pub use error::{Error, Result};
 pub use model::{
     Ablation, Baseline, Cap, Capped, Centroid, Certified, ClassWeight, CostForm, Estimator, FitRequest, Inliers,
-    LeaveOneOut, Lq, Model, Shift, Truncated, Truncation, certify, gamma_quartiles,
+    LeaveOneOut, Lq, Model, Probability, Shift, Truncated, Truncation, certify, gamma_quartiles,
 };
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
 pub use select::{Audit, AuditKernel, AuditReport, LqChoice, LqSearch, Split};

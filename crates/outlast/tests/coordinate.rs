@@ -188,7 +188,7 @@ fn hostile_data_end_in_bounded_time_with_an_honest_status() {
     let truncated = Loss::hinge().truncated_at(-1.0).unwrap();
     // duplicated rows with opposite labels, an empty row, one row, rows that are all empty
     let twins = Dense::from_rows(&[[1.0, 2.0], [1.0, 2.0], [0.0, 0.0], [3.0, -1.0], [3.0, -1.0]]);
-    let empty = Csr::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
+    let empty = Csr::<f64>::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
     let single = Dense::from_rows(&[[1.0, 2.0]]);
     let (clear, _) = clouds(40, 60, 0.0, 5);
     let (mixed, labels) = clouds(60, 3, 0.0, 6);

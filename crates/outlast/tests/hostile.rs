@@ -145,7 +145,7 @@ fn constant_columns_and_rows_of_zeros() {
         }
     }
     all_survive("only zeros", &Dense::from_rows(&[[0.0, 0.0]; 6]), &[1, -1, 1, -1, 1, -1]);
-    let empty = Csr::new(4, 3, vec![0; 5], vec![], vec![]).unwrap();
+    let empty = Csr::<f64>::new(4, 3, vec![0; 5], vec![], vec![]).unwrap();
     all_survive("only empty rows", &empty, &[1, -1, 1, 1]);
 }
 

@@ -282,7 +282,7 @@ fn hostile_data_end_with_an_honest_status_or_a_clear_error() {
     }
     // constant columns, equal rows, fewer rows than classes, one row, no entries
     let constant = Dense::from_rows(&[[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]);
-    let empty = Csr::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
+    let empty = Csr::<f64>::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
     for c in [1e-6, 1.0, 1e10] {
         run(&constant, &[0, 1, 2, 0], 3, &[c; 4]);
         run(&constant, &[0, 1, 2, 0], 7, &[c; 4]);

@@ -285,7 +285,7 @@ fn far_outliers_do_not_move_the_truncated_exponential() {
 fn hostile_data_end_in_bounded_time_with_an_honest_status() {
     let options = Options { tolerance: 1e-6, ..Options::default() };
     let twins = Dense::from_rows(&[[1.0, 2.0], [1.0, 2.0], [0.0, 0.0], [3.0, -1.0], [3.0, -1.0]]);
-    let empty = Csr::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
+    let empty = Csr::<f64>::new(3, 4, vec![0, 0, 0, 0], vec![], vec![]).unwrap();
     let single = Dense::from_rows(&[[1.0, 2.0]]);
     let (clear, labels) = clouds(40, 60, 0.0, 5);
     let wild: Vec<f64> = clear.values().iter().enumerate().map(|(k, v)| v * 10f64.powi((k % 7) as i32)).collect();

@@ -8,7 +8,7 @@ use outlast::error::quoted;
 use outlast::model::{AblationMethod, Common};
 use outlast::{
     Ablation, Baseline, Cap, Capped, Centroid, ClassWeight, CostForm, Error, Estimator, FeatureMap, Gamma, Inliers,
-    Kernel, Labels, LeaveOneOut, Loss, Lq, Penalty, Shift, Truncated, Truncation, io,
+    Kernel, Labels, LeaveOneOut, Loss, Lq, Penalty, Probability, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,6 +86,9 @@ pub struct MethodArgs {
     /// few rows prove the optimum by branch and bound; Ctrl-C ends it with the best model so far
     #[arg(long = "global", help_heading = "Method truncated")]
     pub global_search: bool,
+    /// Estimate the probability of each class as well, which `outlast predict` then shows [default: none]
+    #[arg(long, value_parser = PossibleValuesParser::new(probabilities()), help_heading = "Method truncated")]
+    pub probability: Option<String>,
     /// Power of the residuals' norm, in (0, 2] [default: 1]
     #[arg(long = "p", value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method capped")]
     pub power: Option<f64>,
@@ -173,6 +176,7 @@ impl MethodArgs {
             ("--cost-form", self.cost_form.is_some(), &["truncated"]),
             ("--utility-baseline", self.utility_baseline.is_some(), &["truncated"]),
             ("--global", self.global_search, &["truncated"]),
+            ("--probability", self.probability.is_some(), &["truncated"]),
             ("--solver", self.solver.is_some(), &["truncated", "lq", "capped"]),
             ("--q", self.q.is_some(), &["truncated", "lq"]),
             ("--feature-map", self.feature_map.is_some(), &["lq"]),
@@ -227,6 +231,8 @@ impl MethodArgs {
                 truncated.cost_form = named(&self.cost_form, CostForm::from_name)?.unwrap_or(truncated.cost_form);
                 truncated.utility_baseline =
                     named(&self.utility_baseline, Baseline::from_name)?.unwrap_or(truncated.utility_baseline);
+                truncated.probability =
+                    named(&self.probability, Probability::from_name)?.unwrap_or(truncated.probability);
                 (truncated.utility, truncated.cost) = (utility, cost);
                 truncated.solver = self.solver.clone().unwrap_or(truncated.solver);
                 Box::new(truncated)
@@ -340,6 +346,10 @@ fn cost_forms() -> Vec<PossibleValue> {
 
 fn baselines() -> Vec<PossibleValue> {
     Baseline::ALL.iter().map(|baseline| PossibleValue::new(baseline.name()).help(baseline.about())).collect()
+}
+
+fn probabilities() -> Vec<PossibleValue> {
+    Probability::ALL.iter().map(|way| PossibleValue::new(way.name()).help(way.about())).collect()
 }
 
 pub(super) fn truncation(text: &str) -> Result<Truncation, String> {

@@ -78,6 +78,7 @@ const FIT_EXAMPLES: &str = "Examples:
   outlast fit data.csv --truncation none              the ordinary support vector machine
   outlast fit data.csv --utility utility.csv          decisions worth what the file says, any number of classes
   outlast fit data.csv --kernel linear --penalty l1   selects variables
+  outlast fit data.csv --probability weighted         predict then shows the probability of each class
   outlast fit data.csv --method lq --q 0.5            selects fewer; see also outlast tune
   outlast fit data.csv --method reh                   convex relaxation, with a bound of the global optimum
   outlast fit small.csv --truncation 0 --global       look for the global optimum, and prove it if it can be
@@ -87,11 +88,14 @@ const FIT_EXAMPLES: &str = "Examples:
 const PREDICT_EXAMPLES: &str = "Examples:
   outlast predict model.outlast new.csv
   outlast predict model.outlast new.csv -o predictions.csv
+  outlast predict libsvm.model new.svm
   cat new.csv | outlast predict model.outlast - | head
 
 The answer has one line per row: the predicted class, and the decision value (positive for the second class,
 further from 0 the surer). With more than two classes there is a decision value for each, in a column of its name; the
-largest wins.";
+largest wins. A model fitted with --probability weighted adds a column \"probability NAME\" for each class.
+
+MODEL may also be a model file of LIBSVM of two classes; --features says how many there are, if more than it names.";
 
 const EVALUATE_EXAMPLES: &str = "Examples:
   outlast evaluate model.outlast test.csv

@@ -5,7 +5,7 @@
 //! rows of the matrix like others, and always wrong. A model fitted with utilities (or costs) U shows their mean as well,
 //! sum_ab n_ab U_ab / n over the rows of known classes.
 
-use super::labels_of;
+use super::{labels_of, load_model};
 use crate::args::EvaluateArgs;
 use crate::failure::Failure;
 use crate::output::{self, Pairs, class_json, class_text, count, cut, short};
@@ -27,7 +27,7 @@ const NARROW: usize = 14;
 pub fn run(request: &EvaluateArgs) -> Result<(), Failure> {
     let watch = Watch::start(request.show.quiet);
     watch.say("reading");
-    let model = io::load_model(&request.model)?;
+    let model = load_model(&request.model, request.input.features)?;
     let table = io::read_for_model(&request.data, &request.input.options(None), &model.predictor, true)?;
     watch.say("predicting");
     let codes = model.predict_codes(table.design())?;

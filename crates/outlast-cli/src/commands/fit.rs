@@ -68,6 +68,9 @@ pub fn tell(fitted: &Fitted, quiet: bool) {
     if let Some(warning) = warning(&fitted.model) {
         output::tell(&format!("warning: {warning}"));
     }
+    if let Some(count) = fitted.model.summary.details.get("probability_unconverged").filter(|count| *count > 0.0) {
+        output::tell(&format!("warning: {count} of the weighted fits behind the probabilities did not converge"));
+    }
 }
 
 fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {

@@ -11,10 +11,20 @@ pub mod predict;
 pub mod tune;
 
 use crate::failure::Failure;
-use outlast::Labels;
-use outlast::io;
+use outlast::{Labels, Model, io};
+use std::path::Path;
 
 /// The labels of a table that must have some.
 pub fn labels_of(table: &io::Table) -> Result<&Labels, Failure> {
     table.labels.as_ref().ok_or_else(|| Failure::Usage(format!("{}: there are no labels", table.source.display())))
+}
+
+/// A model; one of LIBSVM, which does not tell its number of features, with those asked for.
+pub fn load_model(path: &Path, features: Option<usize>) -> Result<Model, Failure> {
+    let mut model = io::load_model(path)?;
+    match features {
+        Some(features) if model.summary.solver == "libsvm" => model.predictor.widen(features)?,
+        _ => {}
+    }
+    Ok(model)
 }

@@ -1,5 +1,6 @@
-//! `outlast predict`: a class and a decision value for every row.
+//! `outlast predict`: a class and a decision value for every row, and where the model has them the probability of every class.
 
+use super::load_model;
 use crate::args::PredictArgs;
 use crate::destination;
 use crate::failure::Failure;
@@ -17,6 +18,8 @@ struct Predictions<'a> {
     decisions: Vec<f64>,
     functions: usize,
     codes: Vec<u32>,
+    /// One per row and class, where the model has them.
+    probabilities: Option<Vec<f64>>,
 }
 
 /// Runs the command.
@@ -24,7 +27,7 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
     destination::check(&[("--output", request.output.as_deref())], request.show.json)?;
     let watch = Watch::start(request.show.quiet);
     watch.say("reading");
-    let model = io::load_model(&request.model)?;
+    let model = load_model(&request.model, request.input.features)?;
     let table = io::read_for_model(&request.data, &request.input.options(None), &model.predictor, false)?;
     watch.say("predicting");
     let decisions = model.decision_function(table.design())?;
@@ -33,6 +36,10 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
         functions: model.predictor.functions(),
         codes: model.predictor.decide(&decisions),
         decisions,
+        probabilities: match &model.predictor.probabilities {
+            Some(_) => Some(model.predict_proba(table.design())?),
+            None => None,
+        },
     };
     let file = request.output.as_deref().filter(|path| !destination::is_standard_output(path));
     if let Some(path) = file {
@@ -53,6 +60,7 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
             "counts": predictions.counts(),
             "predictions": predictions.classes().map(class_json).collect::<Vec<_>>(),
             "decisions": predictions.values(),
+            "probabilities": predictions.probabilities(),
         })),
         (None, false) => destination::write(Path::new("-"), |out| predictions.write(out)),
     }
@@ -77,15 +85,31 @@ impl Predictions<'_> {
         }
     }
 
+    /// A list of numbers per row, in the order of the classes.
+    fn probabilities(&self) -> Option<Vec<&[f64]>> {
+        self.probabilities.as_ref().map(|all| all.chunks_exact(self.classes.len()).collect())
+    }
+
+    fn header(&self, names: &[String]) -> String {
+        let mut header = match self.functions {
+            1 => "prediction,decision".to_string(),
+            _ => format!("prediction,{}", names.join(",")),
+        };
+        if self.probabilities.is_some() {
+            let name = |class: &Class| format!(",{}", csv_field(&format!("probability {class}")));
+            header.extend(self.classes.iter().map(name));
+        }
+        header
+    }
+
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let names: Vec<String> = self.classes.iter().map(|class| csv_field(&class.to_string())).collect();
-        match self.functions {
-            1 => writeln!(out, "prediction,decision")?,
-            _ => writeln!(out, "prediction,{}", names.join(","))?,
-        }
-        for (&code, values) in self.codes.iter().zip(self.decisions.chunks_exact(self.functions)) {
-            out.write_all(names[code as usize].as_bytes())?;
-            for value in values {
+        writeln!(out, "{}", self.header(&names))?;
+        let probabilities = self.probabilities();
+        for (row, values) in self.decisions.chunks_exact(self.functions).enumerate() {
+            out.write_all(names[self.codes[row] as usize].as_bytes())?;
+            let probabilities = probabilities.as_ref().map_or(&[][..], |all| all[row]);
+            for value in values.iter().chain(probabilities) {
                 write!(out, ",{value}")?;
             }
             writeln!(out)?;

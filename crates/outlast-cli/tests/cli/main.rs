@@ -13,3 +13,4 @@ mod readme;
 mod reference;
 mod refusals;
 mod round_trip;
+mod travel;

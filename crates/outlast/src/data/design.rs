@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Dense<f64>`] | row-major | no copy |
 //! | [`Dense<f32>`] | row-major | widened to f64, a block at a time |
-//! | [`Csr`] | compressed sparse rows, f64 values, columns ascending in a row | non-zeros only |
+//! | [`Csr`] | compressed sparse rows, f64 or f32 values, columns ascending in a row | non-zeros only |
 //!
 //! Solvers that stream over all rows ask for [`Design::block`]: contiguous f64 rows, borrowed where the storage already
 //! is that, else written into a scratch buffer that fits the cache. Solvers that touch rows one by one use
@@ -94,7 +94,7 @@ pub(crate) fn chunks(x: &(impl Design + ?Sized)) -> Vec<Range<usize>> {
     (0..x.rows()).step_by(size).map(|start| start..(start + size).min(x.rows())).collect()
 }
 
-/// A type dense matrices can hold: `f64` or `f32`.
+/// A type matrices can hold: `f64` or `f32`.
 pub trait Element: Copy + Default + PartialEq + Send + Sync + 'static {
     /// The value as f64, exactly.
     fn wide(self) -> f64;
@@ -232,15 +232,15 @@ impl<T: Element> Design for Dense<'_, T> {
 /// # Ok::<(), outlast::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Csr<'a> {
+pub struct Csr<'a, T: Element = f64> {
     rows: usize,
     cols: usize,
     starts: Cow<'a, [usize]>,
     columns: Cow<'a, [u32]>,
-    values: Cow<'a, [f64]>,
+    values: Cow<'a, [T]>,
 }
 
-impl<'a> Csr<'a> {
+impl<'a, T: Element> Csr<'a, T> {
     /// A matrix whose row `i` has `values[starts[i]..starts[i+1]]` at `columns[starts[i]..starts[i+1]]`.
     ///
     /// Columns must ascend strictly within a row.
@@ -249,7 +249,7 @@ impl<'a> Csr<'a> {
         cols: usize,
         starts: impl Into<Cow<'a, [usize]>>,
         columns: impl Into<Cow<'a, [u32]>>,
-        values: impl Into<Cow<'a, [f64]>>,
+        values: impl Into<Cow<'a, [T]>>,
     ) -> Result<Self> {
         let csr = Csr { rows, cols, starts: starts.into(), columns: columns.into(), values: values.into() };
         csr.check()?;
@@ -288,7 +288,7 @@ impl<'a> Csr<'a> {
 
     /// The stored columns and values of one row.
     #[inline(always)]
-    pub fn row(&self, row: usize) -> (&[u32], &[f64]) {
+    pub fn row(&self, row: usize) -> (&[u32], &[T]) {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.columns[range.clone()], &self.values[range])
     }
@@ -304,12 +304,12 @@ impl<'a> Csr<'a> {
     }
 
     /// The stored entries.
-    pub fn values(&self) -> &[f64] {
+    pub fn values(&self) -> &[T] {
         &self.values
     }
 }
 
-impl Design for Csr<'_> {
+impl<T: Element> Design for Csr<'_, T> {
     fn rows(&self) -> usize {
         self.rows
     }
@@ -329,19 +329,19 @@ impl Design for Csr<'_> {
     fn for_each(&self, row: usize, visit: &mut dyn FnMut(usize, f64)) {
         let (columns, values) = self.row(row);
         for (&column, &value) in columns.iter().zip(values) {
-            visit(column as usize, value);
+            visit(column as usize, value.wide());
         }
     }
 
     fn dot(&self, row: usize, w: &[f64]) -> f64 {
         let (columns, values) = self.row(row);
-        columns.iter().zip(values).map(|(&column, value)| w[column as usize] * value).sum()
+        columns.iter().zip(values).map(|(&column, value)| w[column as usize] * value.wide()).sum()
     }
 
     fn add_scaled(&self, row: usize, a: f64, out: &mut [f64]) {
         let (columns, values) = self.row(row);
         for (&column, value) in columns.iter().zip(values) {
-            out[column as usize] += a * value;
+            out[column as usize] += a * value.wide();
         }
     }
 
@@ -354,8 +354,8 @@ impl Design for Csr<'_> {
         scratch
     }
 
-    fn stored_in<'b>(&'b self, rows: Range<usize>, _: &'b mut Vec<f64>) -> &'b [f64] {
-        &self.values[self.starts[rows.start]..self.starts[rows.end]]
+    fn stored_in<'b>(&'b self, rows: Range<usize>, scratch: &'b mut Vec<f64>) -> &'b [f64] {
+        T::widen(&self.values[self.starts[rows.start]..self.starts[rows.end]], scratch)
     }
 }
 
@@ -365,10 +365,11 @@ mod tests {
 
     const TABLE: [[f64; 3]; 3] = [[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, -3.0]];
 
-    fn all() -> [Box<dyn Design>; 3] {
+    fn all() -> [Box<dyn Design>; 4] {
         let single = TABLE.map(|row| row.map(|value| value as f32));
         let sparse = Csr::new(3, 3, vec![0, 1, 1, 3], vec![1, 0, 2], vec![2.0, 1.0, -3.0]).unwrap();
-        [Box::new(Dense::from_rows(&TABLE)), Box::new(Dense::from_rows(&single)), Box::new(sparse)]
+        let both = Csr::new(3, 3, vec![0, 1, 1, 3], vec![1, 0, 2], vec![2.0f32, 1.0, -3.0]).unwrap();
+        [Box::new(Dense::from_rows(&TABLE)), Box::new(Dense::from_rows(&single)), Box::new(sparse), Box::new(both)]
     }
 
     #[test]
@@ -397,7 +398,7 @@ mod tests {
         assert!(Csr::new(1, 2, vec![0, 1], vec![2], vec![1.0]).is_err());
         assert!(Csr::new(1, 2, vec![0, 2], vec![1, 0], vec![1.0, 1.0]).is_err());
         assert!(Csr::new(2, 2, vec![0, 2, 1], vec![0], vec![1.0]).is_err());
-        assert!(Csr::new(0, 0, vec![0], vec![], vec![]).is_ok());
+        assert!(Csr::<f64>::new(0, 0, vec![0], vec![], vec![]).is_ok());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::error::{Error, ParseKind, Result};
 use crate::model::Rows;
 
 /// Column numbers are 32 bits wide, and one more than the largest must still be countable.
-const LARGEST_INDEX: u64 = u32::MAX as u64 - 1;
+pub(super) const LARGEST_INDEX: u64 = u32::MAX as u64 - 1;
 
 /// Reads LIBSVM text.
 pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
@@ -159,7 +159,7 @@ impl Collector {
 }
 
 /// Digits as a number; too many of them saturate.
-fn whole_number(digits: &[u8]) -> Option<u64> {
+pub(super) fn whole_number(digits: &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for &digit in digits {
         if !digit.is_ascii_digit() {
@@ -171,9 +171,9 @@ fn whole_number(digits: &[u8]) -> Option<u64> {
 }
 
 /// Pieces between white space, with their offsets.
-struct Tokens<'a> {
-    content: &'a [u8],
-    at: usize,
+pub(super) struct Tokens<'a> {
+    pub content: &'a [u8],
+    pub at: usize,
 }
 
 impl<'a> Iterator for Tokens<'a> {

@@ -6,6 +6,7 @@
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
+//! | [`load_model`] | model files of LIBSVM as well, for prediction |
 //! | [`export_model`] | models in the forms of other programs: LIBSVM, LIBLINEAR, ONNX, JSON |
 //! | [`read_decisions`], [`apply_decisions`] | what becomes of single rows: kept, relabelled, dropped |
 //! | [`write_suspects`] | the suspects of an audit as CSV |
@@ -39,6 +40,7 @@ mod decisions;
 mod export;
 mod field;
 mod libsvm;
+mod libsvm_model;
 mod lines;
 mod model_file;
 mod names;

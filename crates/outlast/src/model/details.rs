@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 /// | `relaxation` | reh, rod | value of the relaxation at the point found, in the units of the objective |
 /// | `proved` | truncated with a global search | 1 if the model is proved to be globally optimal, else 0 |
 /// | `nodes` | truncated with a global search | subproblems that branch and bound looked at |
+/// | `probability_unconverged` | truncated with probabilities | how many of their fits did not converge |
 /// | `inlier_fraction` | rod | the share of the rows' weight that is kept |
 /// | `refined` | reh, rod | 1 if the relaxation's classifier was refined by alternation, else 0 |
 /// | `rank` | reh, rod | rank of the factor of the kernel matrix |

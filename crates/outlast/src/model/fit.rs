@@ -123,6 +123,7 @@ pub(super) fn predictor(
         coefficients,
         function,
         intercepts: solution.intercepts.clone(),
+        probabilities: None,
     })
 }
 

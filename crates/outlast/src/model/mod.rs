@@ -14,6 +14,8 @@ mod lq;
 mod one_vs_rest;
 mod payoff;
 mod predictor;
+pub(crate) mod probability;
+mod probability_fit;
 mod search;
 mod truncated;
 mod truncated_fit;
@@ -29,6 +31,7 @@ pub use inliers::Inliers;
 pub use lq::Lq;
 pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
+pub use probability::{Family, Probabilities, Probability};
 pub use truncated::{Truncated, Truncation};
 pub use widths::gamma_quartiles;
 
@@ -172,6 +175,15 @@ impl Model {
     pub fn predict(&self, x: &dyn Design) -> Result<Vec<Class>> {
         let codes = self.predict_codes(x)?;
         Ok(codes.into_iter().map(|code| self.classes()[code as usize].clone()).collect())
+    }
+
+    /// The probability of each class, rows x classes, of a model that was fitted with
+    /// [`Probability::Weighted`].
+    ///
+    /// They come from other fits than the decisions: where classes are nearly as probable as each other, the most probable one
+    /// need not be the one decided for.
+    pub fn predict_proba(&self, x: &dyn Design) -> Result<Vec<f64>> {
+        self.predictor.probabilities(x)
     }
 
     /// Mean utility (or cost, if the model was fitted with costs) of the decisions for labelled rows; `None` for a model

@@ -1,5 +1,6 @@
 //! The part of a model that predicts.
 
+use super::Probabilities;
 use crate::data::{Class, Csr, Dense, Design, FeatureMap, Squared};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
@@ -22,6 +23,20 @@ impl Rows {
             Rows::Dense(rows) => rows,
             Rows::Sparse(rows) => rows,
         }
+    }
+
+    /// The same rows with more columns, which are 0; sparse, as the caller named the number.
+    fn widened(&self, cols: usize) -> Result<Rows> {
+        let x = self.as_design();
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in 0..x.rows() {
+            x.for_each(row, &mut |column, value| {
+                columns.push(column as u32);
+                values.push(value);
+            });
+            starts.push(values.len());
+        }
+        Ok(Rows::Sparse(Csr::new(x.rows(), cols, starts, columns, values)?))
     }
 
     /// Copies some rows of a design, keeping it dense or sparse.
@@ -86,6 +101,8 @@ pub struct Predictor {
     pub function: Function,
     /// b, one per function.
     pub intercepts: Vec<f64>,
+    /// What probabilities are read off, where they were asked for.
+    pub probabilities: Option<Probabilities>,
 }
 
 impl PartialEq for Predictor {
@@ -99,6 +116,7 @@ impl PartialEq for Predictor {
             && self.coefficients == other.coefficients
             && self.function == other.function
             && self.intercepts == other.intercepts
+            && self.probabilities == other.probabilities
     }
 }
 
@@ -131,14 +149,30 @@ impl Predictor {
         }
     }
 
+    /// Sets a larger number of features: the model of a file that does not tell it (LIBSVM's) knows only those that occur in it. The
+    /// new columns are 0 in every support vector.
+    pub fn widen(&mut self, features: usize) -> Result<()> {
+        if features < self.features || features > u32::MAX as usize {
+            let allowed = format!("a whole number from {}, which the model has, to {}", self.features, u32::MAX);
+            return Err(Error::parameter("features", features, allowed));
+        }
+        let open = self.feature_names.is_none() && self.probabilities.is_none();
+        match &mut self.function {
+            _ if features == self.features => {}
+            Function::Linear { weights } if open && weights.len() == self.features => weights.resize(features, 0.0),
+            Function::Kernel { rows } if open => *rows = rows.widened(features)?,
+            _ => return Err(Error::parameter("features", features, format!("{}, as in training", self.features))),
+        }
+        self.features = features;
+        Ok(())
+    }
+
     /// f(x) + b, rows x functions.
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
-        if x.cols() != self.features {
-            let found = format!("{} columns", x.cols());
-            return Err(Error::shape("X", found, format!("{}, as in training", self.features)));
-        }
-        x.check_finite()?;
-        let mut decision = self.without_intercept(x);
+        self.check(x)?;
+        let Predictor { function, kernel, support, coefficients, .. } = self;
+        let expansion = Expansion { function, kernel, support, coefficients, functions: self.functions() };
+        let mut decision = expansion.values(x);
         for row in decision.chunks_exact_mut(self.functions()) {
             row.iter_mut().zip(&self.intercepts).for_each(|(value, b)| *value += b);
         }
@@ -159,30 +193,68 @@ impl Predictor {
         }
     }
 
-    fn without_intercept(&self, x: &dyn Design) -> Vec<f64> {
-        match &self.function {
-            Function::Linear { weights } => self.each_row(x, |row, out| {
-                for (out, w) in out.iter_mut().zip(weights.chunks_exact(self.features)) {
-                    *out = x.dot(row, w);
-                }
-            }),
-            Function::Squares { weights } => {
-                let x = Squared::new(x);
-                self.each_row(&x, |row, out| {
-                    for (out, w) in out.iter_mut().zip(weights.chunks_exact(2 * self.features)) {
-                        *out = x.dot(row, w);
-                    }
-                })
-            }
+    /// The probability of each class, rows x classes.
+    pub fn probabilities(&self, x: &dyn Design) -> Result<Vec<f64>> {
+        let Some(probabilities) = &self.probabilities else {
+            let allowed = "\"weighted\" in the fit: this model was fitted without it";
+            return Err(Error::parameter("probability", "\"none\"", allowed));
+        };
+        self.check(x)?;
+        Ok(probabilities.of(&self.kernel, self.classes.len(), x))
+    }
+
+    fn check(&self, x: &dyn Design) -> Result<()> {
+        if x.cols() != self.features {
+            let found = format!("{} columns", x.cols());
+            return Err(Error::shape("X", found, format!("{}, as in training", self.features)));
+        }
+        x.check_finite()
+    }
+}
+
+/// Functions without their intercepts, whatever they are made of.
+pub(super) struct Expansion<'a> {
+    pub(super) function: &'a Function,
+    pub(super) kernel: &'a KernelFunction,
+    pub(super) support: &'a [u32],
+    pub(super) coefficients: &'a [f64],
+    pub(super) functions: usize,
+}
+
+impl Expansion<'_> {
+    /// Their values, rows x functions.
+    pub(super) fn values(&self, x: &dyn Design) -> Vec<f64> {
+        match self.function {
+            Function::Linear { weights } => self.linear(weights, x),
+            Function::Squares { weights } => self.linear(weights, &Squared::new(x)),
             Function::Precomputed => self.each_row(x, |row, out| self.sum_over_support(x, row, out)),
             Function::Kernel { rows } => {
-                tiles::expand(&self.kernel, rows.as_design(), &self.coefficients, self.functions(), x)
+                Self::of_rows(self.kernel, rows.as_design(), self.coefficients, self.functions, x)
             }
         }
     }
 
+    /// sum_i coefficients_ij k(rows_i, x)
+    pub(super) fn of_rows(
+        kernel: &KernelFunction,
+        rows: &dyn Design,
+        coefficients: &[f64],
+        functions: usize,
+        x: &dyn Design,
+    ) -> Vec<f64> {
+        tiles::expand(kernel, rows, coefficients, functions, x)
+    }
+
+    fn linear(&self, weights: &[f64], x: &dyn Design) -> Vec<f64> {
+        self.each_row(x, |row, out| {
+            for (out, w) in out.iter_mut().zip(weights.chunks_exact(x.cols().max(1))) {
+                *out = x.dot(row, w);
+            }
+        })
+    }
+
     fn each_row(&self, x: &dyn Design, fill: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
-        let m = self.functions();
+        let m = self.functions;
         let mut values = vec![0.0; x.rows() * m];
         values.par_chunks_exact_mut(m).enumerate().for_each(|(row, out)| fill(row, out));
         values
@@ -190,7 +262,7 @@ impl Predictor {
 
     /// sum_i coefficients_ij x[row, support_i]
     fn sum_over_support(&self, x: &dyn Design, row: usize, out: &mut [f64]) {
-        let m = self.functions();
+        let m = self.functions;
         x.for_each(row, &mut |column, value| {
             if let Ok(position) = self.support.binary_search(&(column as u32)) {
                 let coefficients = &self.coefficients[position * m..(position + 1) * m];

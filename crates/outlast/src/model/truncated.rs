@@ -12,7 +12,7 @@
 
 use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
-use super::{Common, Estimator, FitRequest, Model, fit, truncated_fit};
+use super::{Common, Estimator, FitRequest, Model, Probability, fit, truncated_fit};
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
@@ -73,6 +73,8 @@ pub struct Truncated {
     /// Whether to look for the global optimum: two classes, hinge, truncation 0. The d.c. algorithm is started from a convex
     /// relaxation as well, and on few rows a branch and bound goes on until the optimum is proved.
     pub global_search: bool,
+    /// Whether probabilities are estimated as well.
+    pub probability: Probability,
     /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`]).
     pub solver: String,
 }
@@ -91,6 +93,7 @@ impl Truncated {
             cost_form: CostForm::Utility,
             utility_baseline: Baseline::Keep,
             global_search: false,
+            probability: Probability::Off,
             solver: "auto".to_string(),
         }
     }
@@ -161,6 +164,24 @@ impl Truncated {
         self
     }
 
+    /// Sets whether probabilities are estimated as well.
+    ///
+    /// ```
+    /// use outlast::{Dense, Kernel, Probability, Truncated};
+    ///
+    /// let x = Dense::from_rows(&[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]);
+    /// let method = Truncated::new(1.0).kernel(Kernel::Linear).probability(Probability::Weighted);
+    /// let model = method.fit(&x, &["no", "no", "yes", "no", "yes", "yes"])?;
+    /// let p = model.predict_proba(&x)?; // rows x classes
+    /// assert!((p[0] + p[1] - 1.0).abs() < 1e-12);
+    /// assert!(p[1] < p[5] && p[5] < p[11]);
+    /// # Ok::<(), outlast::Error>(())
+    /// ```
+    pub fn probability(mut self, probability: Probability) -> Self {
+        self.probability = probability;
+        self
+    }
+
     /// Sets the solver by name.
     pub fn solver(mut self, solver: impl Into<String>) -> Self {
         self.solver = solver.into();
@@ -190,7 +211,7 @@ impl Truncated {
     pub(crate) fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
-        truncated_fit::run(self, None, x, labels, request, true)
+        truncated_fit::run(self, None, x, labels, request, false)
     }
 
     fn check_direct(&self) -> Result<()> {
@@ -257,7 +278,7 @@ impl Estimator for Truncated {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         let payoff = Payoff::of(self, labels.classes())?;
-        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, false))
+        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, true))
     }
 }
 

@@ -6,26 +6,28 @@
 
 use super::common::affordable_gap;
 use super::payoff::Payoff;
-use super::{FitRequest, Model, Summary, Training, Truncated, fit, search};
+use super::{
+    FitRequest, Model, Probabilities, Probability, Summary, Training, Truncated, fit, probability_fit, search,
+};
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};
-use crate::solver::{self, Options, Solution, Start};
+use crate::solver::{self, Options, Solution, Start, Starts};
 
-/// Fits; `roughly` to the tolerance asked for, even where a better one costs next to nothing.
+/// Fits; `exact` as in [`Task`].
 pub(super) fn run(
     parameters: &Truncated,
     payoff: Option<&Payoff>,
     x: &dyn Design,
     labels: &Labels,
     request: &FitRequest,
-    roughly: bool,
+    exact: bool,
 ) -> Result<Model> {
     x.check_finite()?;
     let loss = parameters.truncated_loss(labels.classes().len())?;
     let caps = parameters.common.caps(labels, request.sample_weight)?;
     let kernel = parameters.common.kernel.resolve(x, labels, request.sample_weight)?;
-    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request, roughly };
+    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request, exact };
     let split =
         payoff.is_some() && (labels.classes().len() == 2 || loss.base().is_smooth() || parameters.penalty.selects());
     if parameters.global_search && labels.classes().len() != 2 {
@@ -33,26 +35,37 @@ pub(super) fn run(
         return Err(Error::Classes { problem });
     }
     let solution = if split { task.solve_by_terms()? } else { task.solve()? };
-    if !parameters.global_search {
-        return task.model(solution);
+    let (solution, details) = match parameters.global_search {
+        false => (solution, None),
+        true => task.search(solution).map(|found| (found.solution, Some(found.details)))?,
+    };
+    let probabilities = match parameters.probability {
+        Probability::Off => None,
+        Probability::Weighted => Some(task.probabilities(&solution)?),
+    };
+    let mut model = task.model(solution)?;
+    model.summary.details = details.unwrap_or(model.summary.details);
+    if let Some((probabilities, unconverged)) = probabilities {
+        model.predictor.probabilities = Some(probabilities);
+        model.summary.details.set("probability_unconverged", unconverged as f64);
     }
-    let found = task.search(solution)?;
-    let mut model = task.model(found.solution)?;
-    model.summary.details = found.details;
     Ok(model)
 }
 
 /// Everything a fit needs, checked.
-struct Task<'a> {
-    parameters: &'a Truncated,
-    payoff: Option<&'a Payoff>,
-    x: &'a dyn Design,
-    labels: &'a Labels,
-    loss: Loss,
-    caps: &'a [f64],
-    kernel: &'a KernelFunction,
-    request: &'a FitRequest<'a>,
-    roughly: bool,
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) parameters: &'a Truncated,
+    pub(super) payoff: Option<&'a Payoff>,
+    pub(super) x: &'a dyn Design,
+    pub(super) labels: &'a Labels,
+    pub(super) loss: Loss,
+    pub(super) caps: &'a [f64],
+    pub(super) kernel: &'a KernelFunction,
+    pub(super) request: &'a FitRequest<'a>,
+    /// Whether to solve as exactly as costs next to nothing, where that is more than asked for, and from several starts. A family of problems,
+    /// each following the one before, needs neither.
+    pub(super) exact: bool,
 }
 
 /// The terms of all rows, each as a row of its own.
@@ -65,7 +78,7 @@ struct Split {
 }
 
 impl Task<'_> {
-    fn classes(&self) -> usize {
+    pub(super) fn classes(&self) -> usize {
         self.labels.classes().len()
     }
 
@@ -74,8 +87,22 @@ impl Task<'_> {
     }
 
     fn solve(&self) -> Result<Solution> {
+        self.solve_from(self.start()?)
+    }
+
+    /// The solution of the problem without payoffs for other weights of the rows.
+    pub(super) fn weighted(&self, caps: &[f64], start: Option<Start>) -> Result<Solution> {
+        Task { payoff: None, caps, exact: false, ..*self }.solve_from(start)
+    }
+
+    /// The families that probabilities are read off, and how many of their fits did not converge.
+    fn probabilities(&self, solution: &Solution) -> Result<(Probabilities, usize)> {
+        let at_half = self.classes() == 2 && self.payoff.is_none();
+        probability_fit::run(self, at_half.then_some(solution))
+    }
+
+    fn solve_from(&self, start: Option<Start>) -> Result<Solution> {
         let codes = self.labels.codes();
-        let start = self.start()?;
         if self.classes() == 2 {
             return self.solve_two(self.x, codes, self.caps, start);
         }
@@ -225,8 +252,13 @@ impl Task<'_> {
 
     fn options(&self, start: Option<Start>) -> Options {
         let tol = self.parameters.common.tol;
-        let tol = if self.roughly { tol } else { tol.min(self.affordable_gap()) };
-        Options { single_start: self.roughly, ..self.parameters.common.options(tol, start) }
+        let tol = if self.exact { tol.min(self.affordable_gap()) } else { tol };
+        let starts = match (self.exact, &start) {
+            (true, _) => Starts::Several,
+            (false, None) => Starts::Plain,
+            (false, Some(_)) => Starts::Given,
+        };
+        Options { starts, ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

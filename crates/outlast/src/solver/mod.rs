@@ -75,6 +75,19 @@ impl fmt::Display for Status {
     }
 }
 
+/// Where the majorise-minimise steps of a truncated problem begin. `Plain` and `Given` are for families of problems whose first was
+/// solved with care; solvers other than `kernel-smo` for two classes and `linear-band` take them as `Several`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Starts {
+    /// At the plain optimum and, where the problem is small, in other places too; the best end is kept.
+    #[default]
+    Several,
+    /// At the plain optimum alone.
+    Plain,
+    /// At [`Options::start`] itself, its truncated rows included, and nowhere else.
+    Given,
+}
+
 /// What every solver is told beside the problem.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -90,8 +103,8 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
-    /// Whether a truncated problem is followed down from the plain optimum alone. Small ones are else tried from other places too.
-    pub single_start: bool,
+    /// Where the majorise-minimise steps of a truncated problem begin.
+    pub starts: Starts,
 }
 
 impl Default for Options {
@@ -103,7 +116,7 @@ impl Default for Options {
             cache_bytes: 1 << 30,
             seed: 0,
             start: None,
-            single_start: false,
+            starts: Starts::Several,
         }
     }
 }

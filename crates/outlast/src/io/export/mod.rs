@@ -90,12 +90,16 @@ pub struct Exported {
 /// ```
 pub fn export_model(model: &Model, format: ExportFormat) -> Result<Exported> {
     let predictor = &model.predictor;
-    match format {
+    let mut exported = match format {
         ExportFormat::Libsvm => libsvm::export(predictor),
         ExportFormat::Liblinear => liblinear::export(predictor),
         ExportFormat::Onnx => onnx::export(predictor),
         ExportFormat::Json => json::export(model),
+    }?;
+    if predictor.probabilities.is_some() {
+        exported.notes.push("what probabilities are read off is left out: decisions only".to_string());
     }
+    Ok(exported)
 }
 
 fn refuse(format: ExportFormat, with: impl std::fmt::Display, allowed: &str) -> Error {

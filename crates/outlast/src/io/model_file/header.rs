@@ -1,6 +1,7 @@
-//! The header of format version 3, and the way between it and a [`Model`].
+//! The header of format versions 3 and 4, and the way between it and a [`Model`].
 
 use super::container::{Arrays, Entry, Reader};
+use super::probability;
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::quoted;
 use crate::model::{Baseline, CostForm, Details, Function, METHODS, Model, Predictor, Rows, Summary};
@@ -54,7 +55,7 @@ enum Name {
 /// How f is held.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Shape {
+pub(super) enum Shape {
     Linear,
     Squares,
     Dense,
@@ -70,7 +71,7 @@ fn keep() -> String {
     Baseline::Keep.name().to_string()
 }
 
-type Outcome<T> = Result<T, String>;
+pub(super) type Outcome<T> = Result<T, String>;
 
 /// Column numbers are 32 bits wide.
 const MOST_FEATURES: usize = u32::MAX as usize;
@@ -111,7 +112,10 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     arrays.u32("support", &[predictor.support.len()], &predictor.support);
     let functions = predictor.functions();
     arrays.f64("coefficients", &[predictor.support.len(), functions], &predictor.coefficients);
-    let function = pack_function(predictor, &mut arrays);
+    let function = pack_function("", &predictor.function, predictor.features, &mut arrays);
+    if let Some(probabilities) = &predictor.probabilities {
+        probability::pack(probabilities, predictor.features, &mut arrays);
+    }
     let header = Header {
         method: summary.method.clone(),
         loss: summary.loss.clone(),
@@ -143,24 +147,26 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     (header, arrays)
 }
 
-fn pack_function(predictor: &Predictor, arrays: &mut Arrays) -> Shape {
-    match &predictor.function {
+/// Adds what functions are made of, under names with a prefix.
+pub(super) fn pack_function(prefix: &str, function: &Function, features: usize, arrays: &mut Arrays) -> Shape {
+    let name = |name: &str| format!("{prefix}{name}");
+    match function {
         Function::Linear { weights } => {
-            arrays.f64("weights", &[predictor.functions(), predictor.features], weights);
+            arrays.f64(&name("weights"), &[weights.len() / features.max(1), features], weights);
             Shape::Linear
         }
         Function::Squares { weights } => {
-            arrays.f64("weights", &[predictor.functions(), 2 * predictor.features], weights);
+            arrays.f64(&name("weights"), &[weights.len() / (2 * features).max(1), 2 * features], weights);
             Shape::Squares
         }
         Function::Kernel { rows: Rows::Dense(rows) } => {
-            arrays.f64("rows", &[rows.rows(), rows.cols()], rows.values());
+            arrays.f64(&name("rows"), &[rows.rows(), rows.cols()], rows.values());
             Shape::Dense
         }
         Function::Kernel { rows: Rows::Sparse(rows) } => {
-            arrays.u64("row_starts", &[rows.rows() + 1], rows.starts().iter().map(|&start| start as u64));
-            arrays.u32("row_columns", &[rows.stored()], rows.columns());
-            arrays.f64("row_values", &[rows.stored()], rows.values());
+            arrays.u64(&name("row_starts"), &[rows.rows() + 1], rows.starts().iter().map(|&start| start as u64));
+            arrays.u32(&name("row_columns"), &[rows.stored()], rows.columns());
+            arrays.f64(&name("row_values"), &[rows.stored()], rows.values());
             Shape::Sparse
         }
         Function::Precomputed => Shape::Precomputed,
@@ -173,7 +179,8 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
     let kernel = unpack_kernel(&header, reader)?;
     let status =
         Status::from_name(&header.status).ok_or_else(|| format!("status {} is unknown", quoted(&header.status)))?;
-    let function = unpack_function(header.function, features, reader)?;
+    let function = unpack_function("", header.function, features, reader)?;
+    let probabilities = probability::unpack(header.function, features, reader)?;
     let details = unpack_details(header.details, reader)?;
     let model = Model {
         predictor: Predictor {
@@ -185,6 +192,7 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             coefficients: reader.f64("coefficients")?.0,
             function,
             intercepts: reader.f64("intercept")?.0,
+            probabilities,
         },
         summary: Summary {
             method: header.method,
@@ -245,29 +253,31 @@ fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {
     })
 }
 
-fn unpack_function(shape: Shape, features: usize, reader: &Reader) -> Outcome<Function> {
+/// What functions are made of, from names with a prefix.
+pub(super) fn unpack_function(prefix: &str, shape: Shape, features: usize, reader: &Reader) -> Outcome<Function> {
+    let name = |name: &str| format!("{prefix}{name}");
     let rows = match shape {
-        Shape::Linear => return Ok(Function::Linear { weights: reader.f64("weights")?.0 }),
-        Shape::Squares => return Ok(Function::Squares { weights: reader.f64("weights")?.0 }),
+        Shape::Linear => return Ok(Function::Linear { weights: reader.f64(&name("weights"))?.0 }),
+        Shape::Squares => return Ok(Function::Squares { weights: reader.f64(&name("weights"))?.0 }),
         Shape::Precomputed => return Ok(Function::Precomputed),
         Shape::Dense => {
-            let (values, shape) = reader.f64("rows")?;
+            let (values, shape) = reader.f64(&name("rows"))?;
             let [rows, cols] = *shape else { return Err("rows is not a matrix".to_string()) };
             Rows::Dense(Dense::new(size("rows", rows)?, size("rows", cols)?, values).map_err(|e| e.to_string())?)
         }
         Shape::Sparse => {
-            let starts = reader.u64("row_starts")?;
+            let starts = reader.u64(&name("row_starts"))?;
             let starts: Vec<usize> =
                 starts.into_iter().map(|start| size("row_starts", start)).collect::<Outcome<_>>()?;
             let rows = starts.len().checked_sub(1).ok_or("row_starts is empty")?;
-            let (columns, values) = (reader.u32("row_columns")?, reader.f64("row_values")?.0);
+            let (columns, values) = (reader.u32(&name("row_columns"))?, reader.f64(&name("row_values"))?.0);
             Rows::Sparse(Csr::new(rows, features, starts, columns, values).map_err(|e| e.to_string())?)
         }
     };
     Ok(Function::Kernel { rows })
 }
 
-fn size(name: &str, value: u64) -> Outcome<usize> {
+pub(super) fn size(name: &str, value: u64) -> Outcome<usize> {
     usize::try_from(value).map_err(|_| format!("{name} = {value} is too large for this machine"))
 }
 
@@ -320,6 +330,9 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     require(coefficients.iter().all(|value| value.is_finite()), "every coefficient must be finite")?;
     require(predictor.intercepts.len() == functions, "there must be one intercept per function")?;
     require(predictor.intercepts.iter().all(|b| b.is_finite()), "every intercept must be finite")?;
+    if let Some(probabilities) = &predictor.probabilities {
+        probability::check(probabilities, predictor, summary.rows)?;
+    }
     match &predictor.function {
         Function::Linear { weights } | Function::Squares { weights } => {
             let squares = matches!(predictor.function, Function::Squares { .. });

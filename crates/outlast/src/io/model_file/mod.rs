@@ -5,8 +5,10 @@
 
 mod container;
 mod header;
+mod probability;
 
 use super::atomic::write_atomically;
+use super::libsvm_model;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use container::{MAGIC, PREAMBLE, Reader};
@@ -14,8 +16,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The format written, and the newest one read.
-pub const FORMAT_VERSION: u32 = 3;
+/// The newest format. Models without probabilities are written in format 3, which says all of them.
+pub const FORMAT_VERSION: u32 = 4;
 
 /// Writes a model file, atomically.
 ///
@@ -26,7 +28,7 @@ pub const FORMAT_VERSION: u32 = 3;
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
 /// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
-/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2] };
+/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None };
 /// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
 /// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
 /// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
@@ -43,7 +45,9 @@ pub fn save_model(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// Reads a model file.
+/// Reads a model file, or a model file of LIBSVM: a classifier of two classes with the linear, polynomial, rbf or sigmoid kernel.
+///
+/// Of the latter only what predicts is known; its C is 1 by default, its objective and gap are NaN.
 pub fn load_model(path: impl AsRef<Path>) -> Result<Model> {
     let path = path.as_ref();
     let failed = |error| Error::io(path, error);
@@ -56,6 +60,9 @@ pub fn load_model(path: impl AsRef<Path>) -> Result<Model> {
     file.by_ref().take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.starts_with(MAGIC) {
         file.read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if bytes.starts_with(libsvm_model::START) {
+        return libsvm_model::load(path);
     }
     unpack(&bytes).map_err(|problem| refuse(path, problem))
 }
@@ -78,7 +85,7 @@ fn pack(model: &Model) -> std::result::Result<Vec<u8>, String> {
     header::check(model)?;
     let (header, arrays) = header::pack(model);
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    Ok(arrays.seal(FORMAT_VERSION, &header))
+    Ok(arrays.seal(if model.predictor.probabilities.is_some() { FORMAT_VERSION } else { 3 }, &header))
 }
 
 fn unpack(bytes: &[u8]) -> std::result::Result<Model, String> {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::data::{Class, Csr, Dense};
-use crate::model::{Details, Function, Predictor, Rows, Summary};
+use crate::model::{Details, Family, Function, Predictor, Probabilities, Rows, Summary};
 use crate::problem::{Kernel, KernelFunction};
 use crate::solver::Status;
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ fn linear(weights: Vec<f64>) -> Model {
             coefficients: vec![-0.1, 0.1],
             function: Function::Linear { weights },
             intercepts: vec![0.3],
+            probabilities: None,
         },
         summary: Summary {
             method: "truncated".to_string(),
@@ -148,7 +149,10 @@ prop_compose! {
         (features, support) in Just((features.max(support), support)),
     ) -> Predictor {
         let support = (0..support as u32).collect();
-        Predictor { classes, feature_names: names, features, kernel, support, coefficients, function, intercepts }
+        let probabilities = None;
+        Predictor {
+            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities
+        }
     }
 }
 
@@ -436,6 +440,51 @@ fn claims_beyond_the_data_are_refused() {
     refused(&|model| model.summary.class_weight = Some(vec![1.0, f64::NAN]), "class_weight");
 }
 
+fn with_probabilities() -> Model {
+    let family = Family { positions: vec![0, 1], coefficients: vec![0.1, -0.2, 0.3, 0.4], intercepts: vec![0.5, -0.5] };
+    let rows = Rows::Dense(Dense::new(2, 1, vec![1.0, 2.0]).unwrap());
+    let mut model = linear(vec![1.0]);
+    model.predictor.kernel = KernelFunction::Rbf { gamma: 0.5 };
+    model.predictor.function = Function::Kernel { rows: rows.clone() };
+    model.predictor.probabilities = Some(Probabilities {
+        levels: vec![0.25, 0.75],
+        support: vec![1, 4],
+        function: Function::Kernel { rows },
+        families: vec![family],
+    });
+    model
+}
+
+#[test]
+fn probabilities_come_back_and_need_the_newest_format() {
+    let model = with_probabilities();
+    let bytes = model_to_bytes(&model).unwrap();
+    assert_eq!(bytes[8], FORMAT_VERSION as u8);
+    assert_eq!(model_from_bytes(&bytes).unwrap(), model);
+    assert_eq!(model_to_bytes(&linear(vec![1.0])).unwrap()[8], 3);
+}
+
+#[test]
+fn probabilities_that_can_not_be_computed_are_refused() {
+    let refused = |change: &dyn Fn(&mut Probabilities), expected: &str| {
+        let mut model = with_probabilities();
+        change(model.predictor.probabilities.as_mut().unwrap());
+        let error = model_to_bytes(&model).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\n  lacks {expected}");
+    };
+    refused(&|p| p.levels = vec![0.75, 0.25], "ascend");
+    refused(&|p| p.levels.clear(), "ascend");
+    refused(&|p| p.levels = vec![0.5, f64::NAN], "ascend");
+    refused(&|p| p.support = vec![4, 1], "ascend");
+    refused(&|p| p.support = vec![1, 5], "no training row");
+    refused(&|p| p.families.clear(), "a family for each pair");
+    refused(&|p| p.families[0].positions = vec![0, 2], "out of range");
+    refused(&|p| _ = p.families[0].coefficients.pop(), "a coefficient for each row and level");
+    refused(&|p| p.families[0].intercepts[0] = f64::INFINITY, "finite");
+    refused(&|p| p.function = Function::Precomputed, "of the same kind");
+    refused(&|p| p.function = Function::Linear { weights: vec![1.0; 2] }, "of the same kind");
+}
+
 #[test]
 fn foreign_new_and_empty_files_are_told_apart() {
     let message = |bytes: &[u8]| model_from_bytes(bytes).unwrap_err().to_string();
@@ -443,8 +492,8 @@ fn foreign_new_and_empty_files_are_told_apart() {
     assert!(message(b"PK\x03\x04").contains("not a model file"));
     assert!(message(b"OUTLAST\0\x01").contains("too early"));
     let mut newer = model_to_bytes(&linear(vec![1.0])).unwrap();
-    newer[8] = 4;
-    assert!(message(&newer).contains("version 4, newer than the 3 known here"));
+    newer[8] = 5;
+    assert!(message(&newer).contains("version 5, newer than the 4 known here"));
 }
 
 #[test]

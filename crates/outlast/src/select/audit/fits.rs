@@ -10,7 +10,7 @@ use crate::data::Design;
 use crate::error::Result;
 use crate::model::Rows;
 use crate::problem::{KernelFunction, Loss, Norm, Problem, TwoClass};
-use crate::solver::{self, Options, Start, tiles};
+use crate::solver::{self, Options, Start, Starts, tiles};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most classes that are fitted in pairs.
@@ -113,7 +113,9 @@ impl Field<'_> {
                 let found = self.fit(rows.as_design(), &signs, c, kernel, start, control)?;
                 self.report(watch);
                 match (&found.weights, linear) {
-                    (Some(w), true) => (0..size).for_each(|column| coefficients[at][column * count + problem] = w[column]),
+                    (Some(w), true) => {
+                        (0..size).for_each(|column| coefficients[at][column * count + problem] = w[column])
+                    }
                     _ => positions
                         .iter()
                         .zip(&found.expansion)
@@ -154,7 +156,7 @@ impl Field<'_> {
             max_steps: MOST_STEPS,
             seed: self.seed,
             start,
-            single_start: true,
+            starts: Starts::Plain,
             ..Options::default()
         };
         let solution = solver::solve(solver::choose("auto", &problem)?, &problem, &options, control)?;
@@ -172,7 +174,13 @@ impl Field<'_> {
     }
 
     /// sum over rows with a coefficient in any problem
-    fn expansions(&self, kernel: &KernelFunction, place: &[u32], coefficients: &[f64], held: &dyn Design) -> Result<Vec<f64>> {
+    fn expansions(
+        &self,
+        kernel: &KernelFunction,
+        place: &[u32],
+        coefficients: &[f64],
+        held: &dyn Design,
+    ) -> Result<Vec<f64>> {
         let count = self.scheme.count();
         let of = |at: usize| &coefficients[at * count..(at + 1) * count];
         let used: Vec<usize> = (0..place.len()).filter(|&at| of(at).iter().any(|&beta| beta != 0.0)).collect();

@@ -22,7 +22,7 @@ mod shifted;
 mod two_level;
 
 use super::majorize::{self, Limits, Majorizer, Step};
-use super::{Options, Solution, Status};
+use super::{Options, Solution, Starts, Status};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Isa;
@@ -61,15 +61,22 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
 /// As [`solve`], on a given instruction set, which must be among [`Isa::available`].
 pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
     let mut machine = Machine::prepare(isa, problem, options)?;
-    machine.warm_start(options)?;
+    let followed = if problem.loss.truncation().is_some() { machine.follow(options)? } else { None };
+    if followed.is_none() {
+        machine.warm_start(options)?;
+    }
     machine.solver.stage = "hinge";
-    let start = machine.minimize(options.tolerance, control)?;
+    let start = match followed {
+        Some(start) => start,
+        None => machine.minimize(options.tolerance, control)?,
+    };
     let Some(truncation) = problem.loss.truncation() else {
         let trace = vec![machine.objective()];
         let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
         return Ok(machine.solution(report));
     };
-    let small = problem.rows() <= EXACT_PATH && !options.single_start;
+    let several = options.starts == Starts::Several;
+    let small = problem.rows() <= EXACT_PATH && several;
     let limits = Limits {
         tolerance: options.tolerance,
         loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
@@ -81,7 +88,10 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
     machine.solver.stage = "truncated hinge";
     let report = majorize::run(&mut machine, start, &limits, "truncated hinge", control)?;
     let mut best = machine.solution(report);
-    let few = problem.rows() <= ALWAYS && !options.single_start;
+    if followed.is_some() {
+        return Ok(best);
+    }
+    let few = problem.rows() <= ALWAYS && several;
     let starts = [(few || in_doubt, None), (in_doubt, Some(STIFFER[0])), (in_doubt, Some(STIFFER[1]))];
     for (_, factor) in starts.into_iter().filter(|(wanted, _)| *wanted) {
         let mut other = Machine::prepare(isa, problem, options)?;
@@ -211,6 +221,23 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
         }
         self.dual.moved(&rows, &moves);
         self.dual.balance()
+    }
+
+    /// Starts at another solution itself, its truncated rows included, if that is wanted.
+    fn follow(&mut self, options: &Options) -> Result<Option<Step>> {
+        let Some(start) = options.start.as_ref().filter(|_| options.starts == Starts::Given) else { return Ok(None) };
+        if start.expansion.len() != self.truncated.len() {
+            return Ok(None);
+        }
+        // the multipliers of truncated rows are on the other side of 0
+        for row in 0..self.truncated.len() {
+            self.truncated[row] = self.problem.signs[row] * start.expansion[row] < 0.0;
+        }
+        self.set_boxes();
+        self.warm_start(options)?;
+        self.intercept = if self.problem.intercept { start.intercept() } else { 0.0 };
+        // of the problem itself this solves nothing
+        Ok(Some(Step { gap: f64::INFINITY, iterations: 0, status: Status::Inaccurate }))
     }
 
     /// y f of a row.

@@ -35,7 +35,7 @@ use self::band::{Context, Guess};
 use self::certificate::{Certified, certify, middle_intercept};
 use self::interior::Pair;
 use self::level::{Block, Level, add};
-use super::{Options, Solution, Status};
+use super::{Options, Solution, Starts, Status};
 use crate::control::{Control, Progress};
 use crate::data::Design;
 use crate::error::{Error, Result};
@@ -270,14 +270,18 @@ impl Work<'_> {
 
     fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
         let tolerance = self.options.tolerance;
-        let small = self.level.rows() <= truncated::SMALL && !self.options.single_start;
+        let followed = start.clone().filter(|_| self.options.starts == Starts::Given);
+        let small = self.level.rows() <= truncated::SMALL && self.options.starts == Starts::Several;
         let plain = self.convex(start, truncated::plain_tolerance(small, tolerance))?;
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, both: small };
         let others: Vec<Vec<f64>> = match small {
             true => medians(self.problem, self.level.unit).into_iter().collect(),
             false => Vec::new(),
         };
-        let end = truncated::solve(self.level, &plain, &others, plan, self.context)?;
+        let end = match followed {
+            Some(theta) => truncated::follow(self.level, &theta, &plain, plan, self.context)?,
+            None => truncated::solve(self.level, &plain, &others, plan, self.context)?,
+        };
         let iterations = plain.iterations + end.pair.iterations;
         let (mut pair, mut out) = (end.pair, end.truncated);
         let mut found = self.certify_kept(&pair, &out);

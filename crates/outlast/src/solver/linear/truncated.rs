@@ -117,6 +117,11 @@ pub(super) fn solve(level: &Level, plain: &Pair, others: &[Vec<f64>], plan: Plan
     Ok(end)
 }
 
+/// Minimises the truncated objective from a point that is near an end already.
+pub(super) fn follow(level: &Level, theta: &[f64], plain: &Pair, plan: Plan, context: &Context) -> Result<End> {
+    steps(Trimmed::new(level, plan.ceiling, theta, context), plain, plan, context.control)
+}
+
 /// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows matter
 /// only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
 fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {

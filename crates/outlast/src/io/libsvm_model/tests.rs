@@ -1,0 +1,96 @@
+use crate::data::Dense;
+use crate::io::load_model;
+use proptest::prelude::*;
+use std::io::Write;
+
+const GOOD: &str = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n\
+                    2 1:1 \n-1 2:0.5 \n";
+
+fn load(text: &[u8]) -> crate::Result<crate::Model> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text).unwrap();
+    load_model(file.path())
+}
+
+#[test]
+fn decisions_follow_the_formula() {
+    let x = Dense::from_rows(&[[0.0, 0.0], [1.0, 2.0]]);
+    let expected = |a: f64, b: f64| {
+        2.0 * (-0.5 * ((a - 1.0).powi(2) + b * b)).exp() - (-0.5 * (a * a + (b - 0.5).powi(2))).exp() - 0.25
+    };
+    for (labels, sign) in [("1 -1", 1.0), ("-1 1", -1.0)] {
+        let model = load(GOOD.replace("1 -1", labels).as_bytes()).unwrap();
+        assert_eq!(model.classes().iter().map(ToString::to_string).collect::<Vec<_>>(), ["-1", "1"]);
+        let found = model.decision_function(&x).unwrap();
+        for (found, expected) in found.iter().zip([expected(0.0, 0.0), expected(1.0, 2.0)]) {
+            assert!((found - sign * expected).abs() < 1e-12, "{found} for {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_linear_model_has_weights() {
+    let text = GOOD.replace("kernel_type rbf\ngamma 0.5", "kernel_type linear");
+    let model = load(text.as_bytes()).unwrap();
+    assert_eq!(model.predictor.weights(), Some(&[2.0, -0.5][..]));
+    assert_eq!(model.predictor.intercepts, [-0.25]);
+}
+
+#[test]
+fn refusals_name_the_file_the_line_and_the_place() {
+    let refused = |from: &str, to: &str, expected: &str| {
+        assert!(GOOD.contains(from), "{from}");
+        let error = load(GOOD.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\n  lacks {expected}");
+    };
+    refused("c_svc", "epsilon_svr", "line 1, column 10: svm_type \"epsilon_svr\" is no classifier");
+    refused("rbf", "precomputed", "line 2, column 13: kernel_type \"precomputed\" is not supported");
+    refused("gamma 0.5", "gamma x", "line 3, column 7: \"x\" is not a number");
+    refused("gamma 0.5", "gamma", "line 3, column 6: \"gamma\" has no value");
+    refused("gamma 0.5", "gamma -1", "gamma = -1 is not allowed");
+    refused("gamma 0.5", "gamma nan", "line 3");
+    refused("gamma 0.5\n", "", "without a line gamma");
+    refused("nr_class 2", "nr_class 3", "line 4, column 10: nr_class 3: LIBSVM decides");
+    refused("total_sv 2", "total_sv 3", "nr_sv 1 1 do not add up to total_sv 3");
+    refused("nr_sv 1 1\n", "nr_sv 18446744073709551615 1\n", "do not add up");
+    refused(
+        "total_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1",
+        "total_sv 9\nrho 0.25\nlabel 1 -1\nnr_sv 8 1",
+        "2 support vectors, but total_sv 9",
+    );
+    refused("-1 2:0.5 \n", "-1 2:0.5\n3 1:1\n", "line 12: a support vector beyond the 2");
+    refused("label 1 -1", "label 1 1", "line 7, column 9: the label 1 twice");
+    refused("label 1 -1", "label 1", "line 7, column 8: label must have a value for each of two classes");
+    refused("label 1 -1", "label yes no", "the label \"yes\" is not a whole number");
+    refused("rho 0.25", "tau 0.25", "line 6, column 1: \"tau\" is no line of a LIBSVM model");
+    refused("SV\n", "", "line 9, column 1");
+    refused("1:1", "0:1", "line 10, column 3: feature index 0");
+    refused("1:1", "5000000000:1", "line 10, column 3: feature index 5000000000");
+    refused("1:1", "1:inf", "line 10, column 5");
+    refused("1:1", "2:1 1:1", "line 10, column 7: feature index 1 after 2");
+    refused("1:1", "one", "line 10, column 3: \"one\" is not of the form index:value");
+    refused("rbf\ngamma 0.5", "polynomial\ngamma 0.5\ndegree 99", "degree = 99");
+}
+
+#[test]
+fn an_index_out_of_all_proportion_costs_no_memory() {
+    let linear = GOOD.replace("kernel_type rbf\ngamma 0.5", "kernel_type linear").replace("2:0.5", "4294967294:0.5");
+    let error = load(linear.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("4294967294 features for 2 values"), "{error}");
+    let model = load(GOOD.replace("2:0.5", "4294967294:0.5").as_bytes()).unwrap();
+    assert_eq!(model.predictor.features, 4294967294);
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_a_byte_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut text = GOOD.as_bytes().to_vec();
+        let place = at.index(text.len());
+        text[place] = byte;
+        if let Ok(model) = load(&text) {
+            let x = Dense::new(1, model.predictor.features.min(1000), vec![1.0; model.predictor.features.min(1000)]).unwrap();
+            let _ = model.decision_function(&x);
+        }
+        let _ = load(&text[..place]);
+    }
+}

@@ -1,0 +1,45 @@
+"""Every public estimator, for the tests that all of them must pass."""
+
+import inspect
+
+import outlast
+from outlast import AblationSVC, CappedSVC, CentroidSVC, LeaveOneOutSVC, LqSVC, LqSVCCV, TruncatedSVC
+from sklearn.base import ClassifierMixin
+
+CLASSES = sorted(
+    (kind for kind in vars(outlast).values() if inspect.isclass(kind) and issubclass(kind, ClassifierMixin)),
+    key=lambda kind: kind.__name__,
+)
+
+_SMALL = {LqSVCCV: {"Cs": 3, "qs": [0.5, 1.0], "cv": 2}}
+"""Parameters that keep a search short."""
+
+
+def small(kind, **parameters):
+    """An estimator of a kind, quick to fit."""
+    known = _SMALL.get(kind, {"cv": 2} if "cv" in inspect.signature(kind).parameters else {})
+    return kind(**known, **parameters)
+
+
+ONE_OF_EACH = [small(kind) for kind in CLASSES]
+
+VARIANTS = [
+    TruncatedSVC(kernel="linear"),
+    TruncatedSVC(truncation=None),
+    TruncatedSVC(loss="logistic"),
+    TruncatedSVC(kernel="linear", penalty="l1"),
+    TruncatedSVC(kernel="linear", penalty="lq"),
+    LqSVC(q=0.5),
+    LqSVC(q=1.5),
+    LqSVC(feature_map="squares"),
+    AblationSVC("rod", inlier_fraction=0.9),
+    AblationSVC(kernel="rbf", fit_intercept=True),
+    CappedSVC(p=2.0, kernel="rbf"),
+    CentroidSVC(kernel="rbf"),
+    LeaveOneOutSVC(kernel="rbf"),
+]
+
+
+def name(estimator):
+    """For test names."""
+    return repr(estimator)
