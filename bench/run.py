@@ -15,8 +15,8 @@ installed is left out.
 Rows about convex outlier ablation compare with the semidefinite program in cvxpy, and with other scripts for the same
 relaxation where the folder of --reference has them.
 
-Rows about the capped machine compare the full fit (five rounds in which the cap moves, several starts, exact rounds to the
-end) with scikit-learn's plain squared hinge and SVC, and its exact rounds with the alternating algorithm at the objective
+Rows about the capped machine compare the full fit (five rounds in which the cap moves, exact rounds to the end, several
+starts, on a sample of the rows where these are many) with scikit-learn's plain squared hinge and SVC, and its exact rounds with the alternating algorithm at the objective
 that one reaches.
 
 Real data, in the folder of --data, each left out if it is not there:

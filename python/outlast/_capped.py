@@ -23,7 +23,8 @@ class CappedSVC(KernelClassifier):
         r_i = \Bigl(\sum_j [1 - y_{ij} f_j(x_i)]_+^2\Bigr)^{1/2}
 
     (Nie, Wang and Huang, AAAI 2017, with C = 1/(2 gamma)). Two classes have one function; of more, each has its own, with
-    :math:`y_{ij} = 1` for the row's class and -1 else, and the largest wins. Rows beyond the cap do not count.
+    :math:`y_{ij} = 1` for the row's class and -1 else, and the largest wins. Rows beyond the cap have no pull on
+    the functions.
 
     Parameters
     ----------
@@ -33,13 +34,14 @@ class CappedSVC(KernelClassifier):
         Power of the residuals, 0 < p <= 2. Only of ``loss="lp"``.
     cap : float, "auto" or "cv", default="auto"
         What a row costs at most: a number > 0, infinite for no cap. "auto" is the paper's heuristic: during the first five
-        rounds it is put where `cap_fraction` of the rows lie beyond it, and then stays. "cv" does so with the share, of 0,
-        0.05, 0.1, 0.2 and 0.3, that makes the fewest mistakes in five-fold cross-validation.
+        rounds it is put where `cap_fraction` of the rows lie beyond it, and then stays; never so low that a row of margin 0.9
+        would lie beyond it. "cv" does so with the share, of 0, 0.05, 0.1, 0.2 and 0.3, that makes the fewest mistakes in
+        five-fold cross-validation, which takes at most half of `time_limit`.
     cap_fraction : float, default=0.1
         The share of the rows' weight that "auto" puts beyond the cap, 0 <= cap_fraction < 1.
     loss : {"lp", "logistic", "geman_mcclure"}, default="lp"
         "lp" is the loss above. "logistic" is the logistic loss g, capped: min(g, cap). "geman_mcclure" is cap g / (cap + g) of
-        the squared hinge g, which lets go of rows smoothly. With more than two classes g is the sum over the functions.
+        the squared hinge g, which lets go of rows smoothly: a row at the cap pulls a quarter as much. With more than two classes g is the sum over the functions.
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
         The kernel, as in `sklearn.svm.SVC`; positive semidefinite. A callable gets two matrices and returns the matrix of
         kernel values.
@@ -50,8 +52,8 @@ class CappedSVC(KernelClassifier):
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
     solver : {"exact", "alternating"}, default="exact"
-        "exact" solves the convex problem of a round to the end, from several starts, and keeps the best. "alternating" is the
-        paper's algorithm 2, one linear system a round ("lp" only).
+        "exact" solves the convex problem of a round, from several starts, and keeps the best; with many rows the starts are
+        tried on some of them. "alternating" is the paper's algorithm 2, one linear system a round ("lp" only).
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class.
     fit_intercept : bool, default=True
@@ -68,7 +70,7 @@ class CappedSVC(KernelClassifier):
     cache_size : float, default=1000
         Megabytes the kernel solver may keep.
     random_state : int, RandomState or None, default=None
-        Seed of whatever a solver draws at random. None draws the same every time.
+        Seed of whatever a solver draws at random, and of the folds of "cv". None draws the same every time.
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
 
@@ -114,7 +116,7 @@ class CappedSVC(KernelClassifier):
 
     Notes
     -----
-    "auto" gives up its share of the rows whether they are bad or not. With p = 1 and many more columns than rows, where every
+    "auto" gives up its share of the rows whether they are bad or not, if their margins are below 0.9. With p = 1 and many more columns than rows, where every
     row can be fitted, that takes away support for nothing: use a number, "cv", or p = 2 there.
 
     For p < 2 the loss has an infinite slope (in the squared residual) at 0. It is bounded from above by its tangent below a
@@ -195,8 +197,11 @@ class CappedSVC(KernelClassifier):
             "loss": fitted.loss,
             "solver": fitted.solver_asked,
         }
-        share = fitted.detail("cap_fraction")
-        return stored if share is None else {**stored, "cap": "auto", "cap_fraction": share}
+        share, unused = fitted.detail("cap_fraction"), fitted.detail("cap_fraction_unused")
+        if share is not None:
+            stored["cap"] = "auto" if unused is None else "cv"
+        given = share if unused is None else unused
+        return stored if given is None else {**stored, "cap_fraction": given}
 
     def _take(self, fitted: _core.Fitted) -> None:
         super()._take(fitted)

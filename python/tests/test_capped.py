@@ -1,10 +1,13 @@
 """The capped machine against scikit-learn and cvxpy, algorithm 2 written down once more, and what it is for."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -50,10 +53,10 @@ def test_without_a_cap_the_square_is_linear_svc(k, C):
     ours = objective(model.coef_, model.intercept_, X, Y, C, 2.0, np.inf)
     assert model.objective_ == pytest.approx(ours, rel=1e-10)
     # LinearSVC penalises its intercept: on a huge scale that costs nothing
-    peer = LinearSVC(C=C, dual=False, intercept_scaling=1e3, tol=1e-12, max_iter=100_000).fit(X, y)
+    peer = LinearSVC(C=C, dual=False, intercept_scaling=1e4, tol=1e-12, max_iter=1_000_000).fit(X, y)
     theirs = objective(peer.coef_, peer.intercept_, X, Y, C, 2.0, np.inf)
-    assert ours <= theirs * (1 + EXACT)
-    assert ours == pytest.approx(theirs, rel=1e-5)
+    assert ours == pytest.approx(theirs, rel=EXACT)
+    assert np.abs(model.coef_).max() > 0.1
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -83,14 +86,21 @@ def test_the_gradient_is_zero_on_the_rows_kept():
         assert np.abs(pull.sum(axis=0)).max() < 1e-8
 
 
-def algorithm_2(X, Y, C, p, cap, passes, floor):
-    """Nie, Wang and Huang's algorithm 2 as printed, in its own symbols, with (25) bounded where its g is 0.
+def beyond(loss, share, least):
+    """The cap halfway between the losses of the last row beyond it and the first below, no lower than `least`."""
+    ordered, count = np.sort(loss)[::-1], int(share * len(loss) + 1e-9)
+    return max(0.5 * (ordered[count - 1] + ordered[count]), least)
 
-    Gives W, b and the surrogate's value after each pass."""
+
+def algorithm_2(X, Y, C, p, cap, passes, floor, share=None):
+    """Nie, Wang and Huang's algorithm 2 as printed, in its own symbols, with (25) bounded where its g is 0. With a share the cap
+    moves during the first five passes.
+
+    Gives W, b, the surrogate's value and the cap after each pass."""
     gamma, n, d = 1.0 / (2.0 * C), *X.shape
     D, M = np.ones(n), np.zeros_like(Y)
     found = []
-    for _ in range(passes):
+    for number in range(passes):
         Z = Y + Y * M
         H = np.diag(D) - np.outer(D, D) / D.sum()
         W = np.linalg.solve(X.T @ H @ X + gamma * np.eye(d), X.T @ H @ Z)
@@ -98,10 +108,12 @@ def algorithm_2(X, Y, C, p, cap, passes, floor):
         F = X @ W + b
         M = np.maximum(0.0, Y * F - 1.0)
         g = ((F - Y - Y * M) ** 2).sum(axis=1)
+        if share is not None and number < 5:
+            cap = beyond(g ** (p / 2), share, 0.1**p)
         low = min(floor, 0.01 * cap ** (2 / p)) if p < 2 else 0.0
         D = np.where(g ** (p / 2) <= cap, p / 2 * np.maximum(g, low) ** (p / 2 - 1), 0.0)
         bound = np.where(g < low, low ** (p / 2) + p / 2 * low ** (p / 2 - 1) * (g - low), g ** (p / 2)) if p < 2 else g
-        found.append((W.T, b, gamma * (W**2).sum() + np.minimum(bound, cap).sum()))
+        found.append((W.T, b, gamma * (W**2).sum() + np.minimum(bound, cap).sum(), cap))
     return found
 
 
@@ -114,15 +126,32 @@ def test_the_alternating_solver_is_algorithm_2_pass_by_pass(k, p):
     passes = algorithm_2(X, Y, C, p, cap, 12, floor=1e-2)
     for count in range(1, 12):
         model = CappedSVC(C, p=p, cap=cap, solver="alternating", max_iter=count).fit(X, y)
-        W, b, _ = passes[count]
+        W, b, _, _ = passes[count]
         scale = np.abs(W).max()
         assert np.abs(model.coef_ - W).max() < STEP * scale
         assert np.abs(model.intercept_ - b).max() < STEP * max(1.0, scale)
-    values = C * np.array([value for _, _, value in passes])
+    values = C * np.array([value for _, _, value, _ in passes])
     # the trace starts after the first pass and ends with the loss itself
     shown = model.objective_trace_
     assert shown[: len(shown) - 1] == pytest.approx(values[: len(shown) - 1], rel=STEP)
     assert np.all(np.diff(shown) <= 0)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_alternating_solver_moves_the_cap_as_the_paper_does(k, p):
+    X, y = data(k, seed=5)
+    C, share = 0.8, 0.15
+    passes = algorithm_2(X, codes(y), C, p, np.inf, 12, floor=1e-2, share=share)
+    assert len({cap for *_, cap in passes}) == 5
+    for count in range(1, 7):
+        model = CappedSVC(C, p=p, cap_fraction=share, solver="alternating", max_iter=count).fit(X, y)
+        W, b, _, cap = passes[4 + count]
+        scale = np.abs(W).max()
+        assert model.cap_ == pytest.approx(cap, rel=STEP)
+        assert np.abs(model.coef_ - W).max() < STEP * scale
+        assert np.abs(model.intercept_ - b).max() < STEP * max(1.0, scale)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -163,8 +192,77 @@ def test_the_cap_leaves_its_share_beyond():
 
 def test_cross_validation_chooses_a_share():
     X, y = data(2, n=200)
-    model = CappedSVC(p=2.0, cap="cv").fit(X, y)
-    assert model.cap_fraction_ in (0.0, 0.05, 0.1, 0.2, 0.3)
+    found = [CappedSVC(p=2.0, cap="cv", random_state=seed).fit(X, y).cap_fraction_ for seed in range(6)]
+    assert set(found) <= {0.0, 0.05, 0.1, 0.2, 0.3}
+    # the folds are drawn; sorted rows are none the worse
+    assert len(set(found)) > 1
+    order = np.argsort(y, kind="stable")
+    assert CappedSVC(p=2.0, cap="cv").fit(X[order], y[order]).score(X, y) > 0.6
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_cross_validation_leaves_time_for_the_fit():
+    X, y = make_classification(20_000, 50, random_state=0)
+    model = CappedSVC(p=0.5, cap="cv", time_limit=0.4).fit(X, y)
+    assert np.abs(model.coef_).max() > 0 and model.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("parameters", [{"cap": "cv", "cap_fraction": 0.25}, {"cap": 3.0, "cap_fraction": 0.25},
+                                        {"cap": np.inf}, {"cap_fraction": 0.3}, {"loss": "geman_mcclure", "p": 1.5}])
+def test_parameters_come_back_from_a_file(parameters, tmp_path):
+    X, y = data(2, n=100)
+    model = CappedSVC(**{"p": 2.0, **parameters}).fit(X, y)
+    model.save(tmp_path / "model")
+    again = outlast.load(tmp_path / "model")
+    for name in ("p", "cap", "cap_fraction", "loss", "solver"):
+        assert getattr(again, name) == getattr(model, name), name
+    assert again.cap_ == model.cap_ and getattr(again, "cap_fraction_", None) == getattr(model, "cap_fraction_", None)
+
+
+def test_separable_rows_are_not_given_up():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.standard_normal((200, 2)) + 10.0 * y[:, None]
+    for p in (0.5, 1.0, 2.0):
+        assert not CappedSVC(p=p).fit(X, y).outliers_.any()
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_any_kernel_and_the_objective_it_says(p):
+    X, y = data(2, n=320)
+    sign = codes(y)[:, 0]
+    rbf = CappedSVC(p=p, cap=2.0, kernel="rbf", gamma=0.2).fit(X, y)
+    own = CappedSVC(p=p, cap=2.0, kernel=lambda a, b: rbf_kernel(a, b, gamma=0.2)).fit(X, y)
+    assert own.objective_ == pytest.approx(rbf.objective_, rel=1e-6)
+    assert np.abs(own.decision_function(X) - rbf.decision_function(X)).max() < 1e-3
+    for kernel, matrix in (("rbf", rbf_kernel(X, gamma=0.2)), ("sigmoid", sigmoid_kernel(X, gamma=0.01, coef0=-1.0))):
+        with warnings.catch_warnings():
+            # the sigmoid kernel is not positive semidefinite
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = CappedSVC(p=p, cap=2.0, kernel=kernel, gamma=0.2 if kernel == "rbf" else 0.01, coef0=-1.0).fit(X, y)
+        beta = np.zeros(len(y))
+        beta[model.support_] = model.dual_coef_[0]
+        f = matrix @ beta + model.intercept_
+        loss = np.minimum(np.maximum(0.0, 1.0 - sign * f) ** p, 2.0).sum()
+        assert model.objective_ == pytest.approx(0.5 * beta @ matrix @ beta + loss, rel=1e-5)
+
+
+def test_a_row_far_away_does_not_spoil_the_distances_of_the_others():
+    X, y = data(2, n=320)
+    X[0] = 1e10
+    model = CappedSVC(p=2.0, kernel="rbf", gamma=0.5).fit(X, y)
+    assert np.abs(model.margins_ - codes(y)[:, 0] * model.decision_function(X)).max() < 1e-9
+
+
+def test_a_hundred_thousand_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 50))
+    y = (X[:, :5].sum(axis=1) + rng.standard_normal(100_000) > 0).astype(int)
+    for p in (1.0, 2.0):
+        model = CappedSVC(p=p).fit(X, y)
+        assert model.status_ == "converged"
+        assert model.objective_ == pytest.approx(objective(model.coef_, model.intercept_, X, codes(y), 1.0, p, model.cap_), rel=1e-9)
+        assert np.all(np.diff(model.objective_trace_) <= 0) and 0.05 < model.outliers_.mean() < 0.15
 
 
 def test_every_row_beyond_the_cap_warns_and_keeps_a_model():
@@ -220,42 +318,46 @@ def spoiled(X, y, share, rng):
     return X, y
 
 
-def gaussians(rng, n):
+def gaussians(rng, n, d):
+    """Two classes 2.4 apart, in a direction that no column has to itself; the best classifier is right for 88.5 %."""
     y = rng.integers(0, 2, n)
-    return rng.standard_normal((n, 2)) + 1.2 * (2 * y[:, None] - 1) * [1.0, 0.3], y
+    return rng.standard_normal((n, d)) + 1.2 / np.sqrt(d) * (2 * y[:, None] - 1), y
 
 
 def compare(sets):
-    """Mean accuracy on clean test rows of the linear SVM and the capped machine, both at C = 1."""
+    """Accuracy on clean test rows of the capped machine and its gain over the linear SVM, both at C = 1, and the standard error
+    of that gain."""
     plain, capped = [], []
     for X, y, X_test, y_test in sets:
         plain.append(SVC(kernel="linear", C=1.0).fit(X, y).score(X_test, y_test))
         capped.append(CappedSVC(1.0, p=1.0).fit(X, y).score(X_test, y_test))
-    return np.mean(plain), np.mean(capped)
+    gain = np.array(capped) - np.array(plain)
+    return np.mean(capped), gain.mean(), gain.std(ddof=1) / np.sqrt(len(gain))
 
 
-def test_bad_rows_do_less_harm_two_gaussians():
+@pytest.mark.parametrize(("d", "least"), [(2, 0.0), (10, 0.02)])
+def test_bad_rows_do_less_harm_two_gaussians(d, least):
     def sets():
-        for seed in range(10):
+        for seed in range(20):
             rng = np.random.default_rng(seed)
-            yield *spoiled(*gaussians(rng, 200), 0.1, rng), *gaussians(rng, 2000)
+            yield *spoiled(*gaussians(rng, 200, d), 0.1, rng), *gaussians(rng, 2000, d)
 
-    plain, capped = compare(sets())
-    assert capped > plain + 0.01
-    assert 0.8 < capped < 0.95
+    capped, gain, error = compare(sets())
+    assert gain > least + 2 * error
+    assert 0.8 < capped < 0.885
 
 
-@pytest.mark.parametrize(("load", "gain"), [(load_breast_cancer, 0.01), (load_wine, -0.01)])
-def test_bad_rows_do_less_harm_real_data(load, gain):
+@pytest.mark.parametrize(("load", "least"), [(load_breast_cancer, 0.0), (load_wine, -0.02)])
+def test_bad_rows_do_less_harm_real_data(load, least):
     X, y = load(return_X_y=True)
 
     def sets():
-        for seed in range(6):
+        for seed in range(12):
             rng = np.random.default_rng(seed)
             train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
             scaler = StandardScaler().fit(train)
             yield *spoiled(scaler.transform(train), y_train, 0.1, rng), scaler.transform(test), y_test
 
-    plain, capped = compare(sets())
-    assert capped > plain + gain
+    capped, gain, error = compare(sets())
+    assert gain > least + 2 * error if least == 0.0 else gain > least
     assert 0.88 < capped < 0.99

@@ -85,6 +85,15 @@ impl<'a> Control<'a> {
         if self.deadline.is_some() { self } else { self.time_limit(limit) }
     }
 
+    /// The same with that share, from 0 to 1, of the time that is left, if there is a limit.
+    pub fn share_of_time(mut self, share: f64) -> Self {
+        if let Some(deadline) = self.deadline {
+            let now = Instant::now();
+            self.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(share.clamp(0.0, 1.0)));
+        }
+        self
+    }
+
     /// Whether the time limit has passed, or the caller has enough. The solver then returns what it has, with status `TimeLimit`.
     pub fn out_of_time(&self) -> bool {
         self.finish.is_some_and(|finish| finish()) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

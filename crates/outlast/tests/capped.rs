@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Data, Random, clarabel_dual, kernel_matrix, relative};
+use outlast::model::{Cap, Estimator};
 use outlast::problem::concave::{self, Robust};
 use outlast::problem::{Coded, CodedCandidate};
 use outlast::solver::reweighted::{self, CapRule, Found, Matrix, Settings};
@@ -158,20 +159,28 @@ fn brute_force_over_the_active_rows() {
     assert!(hits >= 15, "{hits} of 20 are globally optimal");
 }
 
+/// d x d and n x n: the same objective, and the same functions.
 #[test]
 fn both_matrices_give_the_same_model() {
     for (rows, cols) in [(80, 5), (30, 60)] {
         let data = Data::noisy(rows, cols, 0.15, 7).weighted(3);
-        let (x, own) = (data.dense(), codes(&data));
-        for power in [2.0, 1.5] {
-            let loss = lp(power, 3.0, 1);
-            let problem = problem(&x, &own, 1, &data.weights, &loss, &KernelFunction::Linear);
-            let of = |matrix| solve(&problem, &Settings { matrix, portfolio: false, ..Settings::default() }).solution;
-            let (one, two) = (of(Matrix::Columns), of(Matrix::Rows));
-            assert!(relative(one.objective, two.objective) < SAME_FORM, "{} {}", one.objective, two.objective);
-            let largest = one.decision.iter().fold(0.0f64, |most, f| most.max(f.abs()));
-            let same = one.decision.iter().zip(&two.decision).all(|(a, b)| (a - b).abs() < 1e-6 * largest);
-            assert!(same, "{rows} x {cols}, p = {power}");
+        let (x2, own) = (data.dense(), codes(&data));
+        let (x3, third) = three(rows, cols, 8);
+        for (x, codes, functions) in [(&x2, &own, 1), (&x3, &third, 3)] {
+            for (power, cap) in [(2.0, f64::INFINITY), (2.0, 3.0), (1.5, 3.0)] {
+                let loss = lp(power, cap, functions);
+                let problem = problem(x, codes, functions, &data.weights, &loss, &KernelFunction::Linear);
+                let of =
+                    |matrix| solve(&problem, &Settings { matrix, portfolio: false, ..Settings::default() }).solution;
+                let (one, two) = (of(Matrix::Columns), of(Matrix::Rows));
+                assert!(one.weights.is_some() && two.weights.is_none());
+                assert!(relative(one.objective, two.objective) < SAME_FORM, "{} {}", one.objective, two.objective);
+                let largest = one.decision.iter().fold(0.0f64, |most, f| most.max(f.abs()));
+                let apart = one.decision.iter().zip(&two.decision).fold(0.0f64, |most, (a, b)| most.max((a - b).abs()));
+                // with p < 2 weights reach 1e5, and the systems' condition with them
+                let accuracy = if power == 2.0 { SAME_FORM } else { 1e-6 };
+                assert!(apart < accuracy * largest, "{rows} x {cols}, p = {power}, k = {functions}: {apart:e}");
+            }
         }
     }
 }
@@ -197,7 +206,7 @@ fn two_functions_for_two_classes_are_twice_the_one() {
         let candidate = CodedCandidate { expansion: &vec![0.0; 2 * n], weights: Some(&both), intercepts: &[-b, b] };
         assert!(relative(double.objective(&candidate), 2.0 * single.solution.objective) < 1e-9, "p = {power}");
         let found = solve(&double, &Settings::default());
-        // p < 2 ends at a floor above 0, so the last digits differ
+        // p < 2 starts differ in the least squares' scale, and may end in other minima
         let accuracy = if power == 2.0 { 1e-9 } else { 2e-2 };
         assert!(
             relative(found.solution.objective, 2.0 * single.solution.objective) < accuracy,
@@ -208,10 +217,40 @@ fn two_functions_for_two_classes_are_twice_the_one() {
     }
 }
 
+/// The same without a cap, where p >= 1 is convex. p < 2 ends at a floor above 0 and a decrease of 1e-7.
+#[test]
+fn without_a_cap_two_functions_are_twice_the_one() {
+    let data = Data::noisy(70, 3, 0.15, 12);
+    let (x, own) = (data.dense(), codes(&data));
+    for (power, accuracy) in [(2.0, AGREES), (1.5, 1e-5), (1.0, 1e-4)] {
+        let (one, two) = (lp(power, f64::INFINITY, 1), lp(power, f64::INFINITY, 2));
+        let (caps, scaled) = (vec![0.5; 70], vec![0.5 * 2f64.powf(1.0 - 0.5 * power); 70]);
+        let single = solve(&problem(&x, &own, 1, &caps, &one, &KernelFunction::Linear), &Settings::default()).solution;
+        let double =
+            solve(&problem(&x, &own, 2, &scaled, &two, &KernelFunction::Linear), &Settings::default()).solution;
+        let apart = relative(double.objective, 2.0 * single.objective);
+        assert!(apart < accuracy, "p = {power}: {apart:e}");
+    }
+}
+
+/// Both solvers on the same problem: the exact one ends no higher.
+fn never_worse(problem: &Coded, tolerance: f64, what: &str) -> bool {
+    let options = Options { max_steps: 5000, ..Options::default() };
+    let alternating = Settings { alternating: true, ..Settings::default() };
+    let slow = reweighted::solve(problem, &alternating, &options, &Control::default()).unwrap();
+    judged(problem, &slow);
+    let options = Options { tolerance, ..Options::default() };
+    let exact = reweighted::solve(problem, &Settings::default(), &options, &Control::default()).unwrap();
+    judged(problem, &exact);
+    let (a, b) = (exact.solution.objective, slow.solution.objective);
+    assert!(a <= b * (1.0 + 1e-6), "{what}: {a} {b}, {:e}", a / b - 1.0);
+    a < b * (1.0 - 1e-4)
+}
+
 #[test]
 fn exact_is_never_worse_than_alternating() {
     let mut better = 0;
-    for seed in 0..10 {
+    for seed in 0..20 {
         let data = Data::noisy(80, 4, 0.2, 500 + seed);
         let (x2, own) = (data.dense(), codes(&data));
         let (x3, third) = three(60, 4, 900 + seed);
@@ -219,18 +258,28 @@ fn exact_is_never_worse_than_alternating() {
             for (x, codes, functions) in [(&x2, &own, 1), (&x3, &third, 3)] {
                 let (loss, caps) = (lp(power, 1.5, functions), vec![1.0; x.rows()]);
                 let problem = problem(x, codes, functions, &caps, &loss, &KernelFunction::Linear);
-                let options = Options { max_steps: 5000, ..Options::default() };
-                let alternating = Settings { alternating: true, ..Settings::default() };
-                let slow = reweighted::solve(&problem, &alternating, &options, &Control::default()).unwrap();
-                judged(&problem, &slow);
-                let exact = solve(&problem, &Settings::default());
-                let (a, b) = (exact.solution.objective, slow.solution.objective);
-                assert!(a <= b * (1.0 + 1e-6), "seed {seed} p {power} k {functions}: {a} {b}");
-                better += usize::from(a < b * (1.0 - 1e-4));
+                let what = format!("seed {seed} p {power} k {functions}");
+                better += usize::from(never_worse(&problem, TOLERANCE, &what));
             }
         }
     }
     assert!(better > 0);
+}
+
+/// More rows than every start is tried on: a sample of them finds where to begin. A part of the rows lies far out with any label.
+#[test]
+fn exact_is_never_worse_than_alternating_on_more_rows() {
+    for seed in 0..2 {
+        let (n, d) = (13_000, 40);
+        let mut data = Data::noisy(n, d, 0.15, 700 + seed);
+        data.values[..n / 20 * d].iter_mut().for_each(|x| *x *= 4.0);
+        let (x, own, caps) = (data.dense(), codes(&data), vec![1.0; n]);
+        for power in [1.0, 2.0] {
+            let loss = lp(power, 1.5, 1);
+            let problem = problem(&x, &own, 1, &caps, &loss, &KernelFunction::Linear);
+            never_worse(&problem, 1e-4, &format!("seed {seed} p {power}"));
+        }
+    }
 }
 
 #[test]
@@ -354,4 +403,131 @@ fn hostile_data_end_in_a_model() {
             }
         }
     }
+}
+
+/// Paths that only some sizes and kernels take. The gap is computed from the data, and so says that a solution is one.
+#[test]
+fn large_kernels_pilots_and_conjugate_gradients_are_certified() {
+    let settings = Settings { portfolio: false, ..Settings::default() };
+    let certified = |problem: &Coded, what: &str| {
+        let options = Options { tolerance: 1e-8, ..Options::default() };
+        let found = reweighted::solve(problem, &settings, &options, &Control::default()).unwrap();
+        judged(problem, &found);
+        assert!(found.solution.gap <= 1e-8, "{what}: {:e}", found.solution.gap);
+        assert!(found.solution.decision.iter().any(|f| f.abs() > 1e-3), "{what}");
+        found.solution
+    };
+    let loss = lp(2.0, f64::INFINITY, 1);
+    // a cost so low that every row is active: more than are factored
+    let data = Data::noisy(3200, 2, 0.1, 81);
+    let (x, own, caps) = (data.dense(), codes(&data), vec![1e-4; 3200]);
+    let rbf = KernelFunction::Rbf { gamma: 0.3 };
+    let many = certified(&problem(&x, &own, 1, &caps, &loss, &rbf), "conjugate gradients");
+    assert!(many.decision.iter().zip(&data.signs).all(|(f, sign)| sign * f < 1.0));
+    // enough rows for a first fit on some of them
+    let data = Data::noisy(5000, 2, 0.1, 82);
+    let (x, own, caps) = (data.dense(), codes(&data), vec![1.0; 5000]);
+    certified(&problem(&x, &own, 1, &caps, &loss, &KernelFunction::Linear), "pilot");
+    // values of an rbf kernel from inner products
+    let data = Data::noisy(320, 3, 0.1, 83);
+    let (x, own, caps) = (data.dense(), codes(&data), vec![1.0; 320]);
+    certified(&problem(&x, &own, 1, &caps, &loss, &rbf), "rbf");
+    // and from differences, where a row is far away: it changes nothing for the others
+    let near = solve(&problem(&x, &own, 1, &caps, &loss, &rbf), &settings).solution;
+    let mut values = data.values.clone();
+    values.extend([1e10; 3]);
+    let (far, mut one_more) = (Dense::new(321, 3, values).unwrap(), own.clone());
+    one_more.push(1);
+    let mut light = caps.clone();
+    light.push(1e-9);
+    let with_it = solve(&problem(&far, &one_more, 1, &light, &loss, &rbf), &settings).solution;
+    assert!(with_it.decision.iter().zip(&near.decision).all(|(a, b)| (a - b).abs() < 1e-6));
+}
+
+#[test]
+fn few_entries_a_row_are_the_dense_rows() {
+    let (n, d, mut random) = (300, 40, Random(91));
+    let mut dense = vec![0.0; n * d];
+    let (mut starts, mut columns, mut values) = (vec![0usize], Vec::new(), Vec::new());
+    let mut own = Vec::new();
+    for row in 0..n {
+        let mut sum = 0.0;
+        for column in 0..d {
+            if random.unit() >= 0.08 {
+                continue;
+            }
+            let value = random.normal();
+            sum += if column % 2 == 0 { value } else { -value };
+            dense[row * d + column] = value;
+            columns.push(column as u32);
+            values.push(value);
+        }
+        starts.push(values.len());
+        own.push(u32::from(sum + 0.3 * random.normal() > 0.0));
+    }
+    let (dense, sparse) = (Dense::new(n, d, dense).unwrap(), Csr::new(n, d, starts, columns, values).unwrap());
+    let (loss, caps) = (lp(2.0, 2.0, 1), vec![1.0; n]);
+    let settings = Settings { matrix: Matrix::Columns, ..Settings::default() };
+    let one = solve(&problem(&dense, &own, 1, &caps, &loss, &KernelFunction::Linear), &settings).solution;
+    let two = solve(&problem(&sparse, &own, 1, &caps, &loss, &KernelFunction::Linear), &settings).solution;
+    assert!(two.gap <= TOLERANCE && relative(one.objective, two.objective) < SAME_FORM);
+    assert!(one.weights.unwrap().iter().zip(two.weights.unwrap()).all(|(a, b)| (a - b).abs() < 1e-9));
+}
+
+#[test]
+fn the_scale_of_huge_data_does_not_matter() {
+    let data = Data::noisy(60, 2, 0.1, 95);
+    let y = data.labels();
+    for power in [0.5, 1.0, 2.0] {
+        let fit = |factor: f64| {
+            let x = Dense::new(60, 2, data.values.iter().map(|x| x * factor).collect::<Vec<f64>>()).unwrap();
+            let model = Capped::new(1.0).power(power).fit(&x, &y).unwrap();
+            model.decision_function(&x).unwrap()
+        };
+        // the penalty is nothing beside the loss in both
+        let (one, two) = (fit(1e100), fit(1e300));
+        assert!(two.iter().any(|f| f.abs() > 0.1), "p = {power}");
+        let same = one.iter().zip(&two).filter(|(a, b)| (**a > 0.0) == (**b > 0.0)).count();
+        assert!(same >= 57, "p = {power}: {same} of 60");
+    }
+}
+
+#[test]
+fn separable_rows_are_not_given_up() {
+    let mut random = Random(97);
+    let y: Vec<i32> = (0..200).map(|row| row % 2).collect();
+    let values: Vec<f64> = y.iter().flat_map(|&y| [y, y]).map(|y| random.normal() + f64::from(10 * y)).collect();
+    let x = Dense::new(200, 2, values).unwrap();
+    for power in [0.5, 1.0, 2.0] {
+        for c in [1.0, 1e4] {
+            let model = Capped::new(c).power(power).fit(&x, &y).unwrap();
+            assert_eq!(model.summary.outliers, 0, "p = {power}, C = {c}");
+            // with p < 1 and a steep loss the weights span more than the gap can tell
+            assert!(
+                power < 1.0 || model.summary.status.is_converged(),
+                "p = {power}, C = {c}: {}",
+                model.summary.status
+            );
+        }
+    }
+}
+
+#[test]
+fn cross_validation_leaves_time_for_the_fit() {
+    let data = Data::noisy(3000, 20, 0.1, 98);
+    let (x, y) = (data.dense(), data.labels());
+    let control = Control::default().time_limit(std::time::Duration::from_millis(200));
+    let labels = outlast::Labels::new(y.iter().copied());
+    let request = outlast::model::FitRequest { control, ..Default::default() };
+    let model = Capped::new(1.0).power(0.5).cap(Cap::CrossValidation).fit_labels(&x, &labels, &request).unwrap();
+    assert!(model.predictor.weights().unwrap().iter().any(|w| *w != 0.0));
+}
+
+#[test]
+fn a_matrix_that_has_no_room_is_refused_with_what_would_help() {
+    let data = Data::noisy(700, 2, 0.1, 99);
+    let (x, y) = (data.dense(), data.labels());
+    let error = Capped::new(1.0).kernel(Kernel::rbf(1.0)).solver("alternating").cache_size(1.0).fit(&x, &y);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("cache_size of at least"), "{error}");
 }

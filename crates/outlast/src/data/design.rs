@@ -220,6 +220,10 @@ impl<T: Element> Design for Dense<'_, T> {
     fn squared_norm(&self, row: usize) -> f64 {
         self.row(row).iter().map(|x| x.wide() * x.wide()).sum()
     }
+
+    fn copy_row(&self, row: usize, out: &mut [f64]) {
+        out.iter_mut().zip(self.row(row)).for_each(|(out, x)| *out = x.wide());
+    }
 }
 
 /// A matrix in compressed sparse row form, owned or borrowed.

@@ -75,6 +75,14 @@ impl Design for Repeated<'_> {
         self.for_each(row, &mut |column, value| out[column] += a * value);
     }
 
+    fn copy_row(&self, row: usize, out: &mut [f64]) {
+        if !self.square {
+            return self.x.copy_row(self.source(row), out);
+        }
+        out.fill(0.0);
+        self.for_each(row, &mut |column, value| out[column] = value);
+    }
+
     fn block<'b>(&'b self, rows: Range<usize>, scratch: &'b mut Vec<f64>) -> &'b [f64] {
         let cols = self.cols();
         scratch.clear();

@@ -5,10 +5,12 @@
 //! ```
 //!
 //! (Nie, Wang and Huang, "Multiclass capped l_p-norm SVM for robust classifications", AAAI 2017, with C = 1/(2 gamma).) Two classes
-//! have one function; of more, each has a function of its own and the largest wins. Rows beyond the cap do not count.
+//! have one function; of more, each has a function of its own and the largest wins. Rows beyond the cap have no pull on the
+//! functions (with `geman_mcclure`, whose pull falls smoothly, little).
 
 use super::common::shared_parameters;
 use super::{Common, Details, Estimator, FitRequest, Model, Summary, Training, fit};
+use crate::control::Control;
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::concave::{self, Form, Robust};
@@ -49,6 +51,9 @@ const ALLOWED_CAPS: &str = "a number > 0 (infinite for none), \"auto\" or \"cv\"
 /// Shares that cross-validation chooses from; the first of equals is taken.
 const SHARES: [f64; 5] = [0.1, 0.05, 0.0, 0.2, 0.3];
 const FOLDS: usize = 5;
+
+/// The part of a time limit that choosing the share may take.
+const SEARCH_TIME: f64 = 0.5;
 
 /// Parameters of the capped machine.
 ///
@@ -141,45 +146,38 @@ impl Capped {
             kernel: &kernel,
             intercept: self.common.fit_intercept,
         };
-        let (rule, share) = match self.cap {
-            Cap::At(_) => (CapRule::Fixed, None),
-            Cap::Auto => (CapRule::Beyond(self.cap_fraction), Some(self.cap_fraction)),
-            Cap::CrossValidation => {
-                let share = self.cross_validated(&problem, request)?;
-                (CapRule::Beyond(share), Some(share))
-            }
+        let share = match self.cap {
+            Cap::CrossValidation => self.cross_validated(&problem, request)?,
+            Cap::At(_) | Cap::Auto => self.cap_fraction,
         };
-        let found = self.solve(&problem, rule, request)?;
+        let rule = if let Cap::At(_) = self.cap { CapRule::Fixed } else { CapRule::Beyond(share) };
+        let found = self.solve(&problem, rule, &request.control)?;
         self.model(&problem, labels, request, found, share)
     }
 
-    fn solve(&self, problem: &Coded, cap: CapRule, request: &FitRequest) -> Result<Found> {
+    fn solve(&self, problem: &Coded, cap: CapRule, control: &Control) -> Result<Found> {
         let settings = Settings { cap, alternating: self.solver == "alternating", ..Settings::default() };
         let options = self.common.options(self.common.tolerance(problem.rows() * problem.functions), None);
-        let mut found = reweighted::solve(problem, &settings, &options, &request.control)?;
+        let mut found = reweighted::solve(problem, &settings, &options, control)?;
         found.solution = self.common.settled(found.solution);
         Ok(found)
     }
 
-    fn model(
-        &self,
-        problem: &Coded,
-        labels: &Labels,
-        request: &FitRequest,
-        found: Found,
-        share: Option<f64>,
-    ) -> Result<Model> {
+    fn model(&self, problem: &Coded, labels: &Labels, request: &FitRequest, found: Found, share: f64) -> Result<Model> {
         let solution = found.solution;
         let margins = fit::margins(labels, &solution.decision);
         let mut details = Details::default();
-        if self.form()?.has_power() {
-            details.set("power", self.power);
-        }
+        details.set("power", self.power);
         if found.cap.is_finite() {
             details.set("cap", found.cap);
         }
-        if let Some(share) = share {
-            details.set("cap_fraction", share);
+        match self.cap {
+            Cap::At(_) => details.set("cap_fraction_unused", self.cap_fraction),
+            Cap::Auto => details.set("cap_fraction", self.cap_fraction),
+            Cap::CrossValidation => {
+                details.set("cap_fraction", share);
+                details.set("cap_fraction_unused", self.cap_fraction);
+            }
         }
         let predictor = fit::predictor(problem.x, labels, problem.kernel, request, &solution)?;
         let summary = Summary {
@@ -194,27 +192,29 @@ impl Capped {
         Ok(Model { predictor, summary, training: Some(training) })
     }
 
-    /// The share with the fewest held-out mistakes, by weight.
+    /// The share with the fewest held-out mistakes, by weight. A time limit leaves half of the time to the fit that follows; shares
+    /// that are not through by then do not take part.
     fn cross_validated(&self, problem: &Coded, request: &FitRequest) -> Result<f64> {
-        let folds = folds(problem);
+        let folds = folds(problem, self.common.random_state);
+        let control = request.control.share_of_time(SEARCH_TIME);
         let mut best = (f64::INFINITY, SHARES[0]);
         for share in SHARES {
             let mut mistakes = 0.0;
             for fold in 0..FOLDS {
-                mistakes += self.held_out(problem, &folds, fold, share, request)?;
+                mistakes += self.held_out(problem, &folds, fold, share, &control)?;
+            }
+            if control.out_of_time() {
+                break;
             }
             if mistakes < best.0 {
                 best = (mistakes, share);
-            }
-            if request.control.out_of_time() {
-                break;
             }
         }
         Ok(best.1)
     }
 
     /// Weight of the rows of a fold that the others' classifier gets wrong.
-    fn held_out(&self, problem: &Coded, folds: &[usize], fold: usize, share: f64, request: &FitRequest) -> Result<f64> {
+    fn held_out(&self, problem: &Coded, folds: &[usize], fold: usize, share: f64, control: &Control) -> Result<f64> {
         let all = 0..folds.len() as u32;
         let (inside, outside): (Vec<u32>, Vec<u32>) = all.partition(|&row| folds[row as usize] != fold);
         if inside.is_empty() || outside.is_empty() {
@@ -227,7 +227,7 @@ impl Capped {
             _ => Repeated::new(problem.x, inside.clone()),
         };
         let part = Coded { x: &x, codes: &codes, caps: &caps, ..*problem };
-        let solution = self.solve(&part, CapRule::Beyond(share), request)?.solution;
+        let solution = self.solve(&part, CapRule::Beyond(share), control)?.solution;
         let m = problem.functions;
         let mut decision = vec![0.0; outside.len() * m];
         for function in 0..m {
@@ -258,19 +258,31 @@ fn decided(f: &[f64]) -> u32 {
     f.iter().position(|&value| value == largest).unwrap_or(0) as u32
 }
 
-/// The fold of each row, the classes dealt out evenly. Rows without weight are in no fold.
-fn folds(problem: &Coded) -> Vec<usize> {
-    let classes = problem.codes.iter().max().map_or(0, |&code| code as usize + 1);
-    let mut dealt = vec![0; classes];
-    let of_row = |(&code, &cap): (&u32, &f64)| {
-        if cap == 0.0 {
-            return FOLDS;
+/// The fold of each row: the rows of each class are shuffled and dealt out in turn. Rows without weight are in no fold.
+fn folds(problem: &Coded, seed: u64) -> Vec<usize> {
+    let classes = problem.codes.iter().max().map_or(0, |&code| code + 1);
+    let (mut of, mut next, mut random) = (vec![FOLDS; problem.rows()], 0, seed);
+    for class in 0..classes {
+        let own = |row: &usize| problem.codes[*row] == class && problem.caps[*row] > 0.0;
+        let mut rows: Vec<usize> = (0..problem.rows()).filter(own).collect();
+        for last in (1..rows.len()).rev() {
+            rows.swap(last, (splitmix(&mut random) % (last as u64 + 1)) as usize);
         }
-        let count = &mut dealt[code as usize];
-        *count += 1;
-        (*count - 1) % FOLDS
-    };
-    problem.codes.iter().zip(problem.caps).map(of_row).collect()
+        for row in rows {
+            of[row] = next % FOLDS;
+            next += 1;
+        }
+    }
+    of
+}
+
+/// The next of Steele, Lea and Flood's pseudorandom numbers.
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl Estimator for Capped {

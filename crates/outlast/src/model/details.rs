@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 /// | `shift` | centroid | factor on the squared distance to the centre of a row's class |
 /// | `power` | capped | p |
 /// | `cap` | capped | what a row costs at most; absent where there is no cap |
-/// | `cap_fraction` | capped | the share of the rows that the cap was put below |
+/// | `cap_fraction` | capped with the cap "auto" or "cv" | the share of the rows that the cap was put below |
+/// | `cap_fraction_unused` | capped with the cap "cv" or a number | the parameter, which played no part |
 /// | `factor` | loo | factor on a row's own kernel value |
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details(BTreeMap<String, f64>);

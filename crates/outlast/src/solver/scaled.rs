@@ -20,17 +20,21 @@ pub(super) struct Scaled<'a> {
 }
 
 impl<'a> Scaled<'a> {
-    /// Units that bring the largest entry near 1, or nearer to the caps where those would leave the range.
+    /// Units that bring the largest entry near 1, or nearer to the caps, if any are given, where those would leave the range.
     pub(super) fn new(x: &'a dyn Design, caps: &[f64]) -> Self {
         let entry = chunks(x)
             .into_par_iter()
             .map_init(Vec::new, |scratch, rows| largest_of(x.stored_in(rows, scratch)))
             .reduce(|| 0.0, f64::max);
         let cap = caps.iter().fold(0.0f64, |largest, &cap| largest.max(cap));
-        if entry == 0.0 || cap == 0.0 {
+        if entry == 0.0 || (cap == 0.0 && !caps.is_empty()) {
             return Scaled { x, unit: 1.0, largest: entry };
         }
         let exponent = entry.log2().floor() + 1.0;
+        if caps.is_empty() {
+            let unit = 2f64.powi(exponent.min(1023.0) as i32);
+            return Scaled { x, unit, largest: entry / unit };
+        }
         let scaled_cap = cap.log2() + 2.0 * exponent;
         let excess = scaled_cap - scaled_cap.clamp(-CAP_RANGE, CAP_RANGE);
         let exponent = exponent - (0.5 * excess).trunc();

@@ -9,6 +9,7 @@ use crate::data::Design;
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::problem::{KernelFunction, Loss, Norm, Problem, TwoClass};
+use rayon::prelude::*;
 
 pub(super) struct General<'a> {
     x: &'a dyn Design,
@@ -110,12 +111,24 @@ impl Machine for General<'_> {
         self.half_norm
     }
 
+    /// Beyond the last answer there are expansions that no dual allows.
+    fn is_linear_in_its_point(&self) -> bool {
+        false
+    }
+
     fn point(&self) -> Point {
         self.point.clone()
     }
 
     fn go_to(&mut self, point: &Point) {
         self.point.clone_from(point);
+        self.measure();
+    }
+
+    fn start_at(&mut self, weights: &[f64], intercept: f64) {
+        let decision = (0..self.signs.len()).into_par_iter().map(|row| self.x.dot(row, weights) + intercept).collect();
+        let unknowns = vec![0.0; self.signs.len()];
+        self.point = Point { unknowns, weights: Some(weights.to_vec()), intercept, decision, gap: f64::INFINITY };
         self.measure();
     }
 

@@ -22,11 +22,19 @@ pub(super) trait Machine: Send + Sync {
     /// 1/2 |f|^2
     fn half_norm(&self) -> f64;
 
+    /// Whether a point between two points, or beyond them, is a point of the machine too.
+    fn is_linear_in_its_point(&self) -> bool {
+        true
+    }
+
     /// The current point, to come back to.
     fn point(&self) -> Point;
 
     /// Goes back to a point.
     fn go_to(&mut self, point: &Point);
+
+    /// Goes to a linear function, in the caller's units, if it can.
+    fn start_at(&mut self, weights: &[f64], intercept: f64);
 
     /// The value of the convex problem of these weights at the current point and that of a dual point, both computed afresh
     /// from the data, and the dual point's expansion.
@@ -47,6 +55,20 @@ pub(super) struct Point {
     pub decision: Vec<f64>,
     /// The relative gap its solver certified, where that is how it is known.
     pub gap: f64,
+}
+
+impl Point {
+    /// The point at t on the line that is here at 0 and at `to` at 1.
+    pub(super) fn towards(&self, to: &Point, t: f64) -> Point {
+        let line = |from: &[f64], to: &[f64]| from.iter().zip(to).map(|(from, to)| from + t * (to - from)).collect();
+        Point {
+            unknowns: line(&self.unknowns, &to.unknowns),
+            weights: self.weights.as_ref().zip(to.weights.as_ref()).map(|(from, to)| line(from, to)),
+            intercept: self.intercept + t * (to.intercept - self.intercept),
+            decision: line(&self.decision, &to.decision),
+            gap: f64::INFINITY,
+        }
+    }
 }
 
 /// What a certificate says.

@@ -30,7 +30,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, Loss};
-use scheme::{Functions, Points, Quadratic, Reweighting, limits, loose};
+use scheme::{Functions, Points, Quadratic, Reweighting, State, limits, loose};
 use space::Space;
 use std::sync::Arc;
 
@@ -123,9 +123,20 @@ struct Run {
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn solve(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
-    if settings.alternating {
-        return alternate(problem, settings, options, control);
+    match settings.alternating {
+        true => alternate(problem, settings, options, control),
+        false => exact(problem, settings, starts::alternations_of(problem), options, control),
     }
+}
+
+/// Exact rounds from several starts, with so many rounds of algorithm 2 for one of them.
+fn exact(
+    problem: &Coded,
+    settings: &Settings,
+    alternations: usize,
+    options: &Options,
+    control: &Control,
+) -> Result<Found> {
     let base = problem.loss.base.name();
     let squared = base == Loss::squared_hinge().base().name();
     let space = if squared { Space::new(problem, settings.matrix, options)? } else { Space::Other };
@@ -138,25 +149,19 @@ pub fn solve(problem: &Coded, settings: &Settings, options: &Options, control: &
         _ => "finite-newton",
     };
     let mut functions = Functions { problem: *problem, loss: problem.loss.clone(), machines };
-    let plain = vec![1.0; problem.rows()];
-    let first = functions.minimize(&plain, options.tolerance, control)?;
     if let CapRule::Beyond(share) = settings.cap {
-        move_cap(&mut functions, share, plain, options, control)?;
+        move_cap(&mut functions, share, options, control)?;
     }
-    let mut best = starts::best(&mut functions, settings, first, options, control)?;
+    let mut best = starts::best(&mut functions, settings, alternations, options, control)?;
     functions.go_to(&best.points);
     let (gap, expansion) = certify(&mut functions, &mut best, options, control)?;
     Ok(found(&functions, best, (gap, expansion), options, name))
 }
 
 /// The heuristic: rounds in which the cap follows the losses.
-fn move_cap(
-    functions: &mut Functions,
-    share: f64,
-    mut weights: Vec<f64>,
-    options: &Options,
-    control: &Control,
-) -> Result<()> {
+fn move_cap(functions: &mut Functions, share: f64, options: &Options, control: &Control) -> Result<()> {
+    let mut weights = vec![1.0; functions.problem.rows()];
+    functions.minimize(&weights, options.tolerance, control)?;
     for round in 0..MOVING_ROUNDS {
         put_cap(functions, share);
         if round + 1 == MOVING_ROUNDS {
@@ -172,10 +177,14 @@ fn move_cap(
     Ok(())
 }
 
+/// A row of at least this margin is never given up by the heuristic: where fewer rows than its share are worse, the cap lies here.
+const CLEAR_MARGIN: f64 = 0.9;
+
 /// Puts the cap where that share of the rows lies beyond it.
 fn put_cap(functions: &mut Functions, share: f64) {
+    let least = functions.loss.concave.uncapped(functions.loss.base.value(CLEAR_MARGIN));
     let losses: Vec<f64> = functions.convex_losses().iter().map(|&g| functions.loss.concave.uncapped(g)).collect();
-    functions.loss = functions.loss.with_cap(caps::beyond(&losses, functions.problem.caps, share));
+    functions.loss = functions.loss.with_cap(caps::beyond(&losses, functions.problem.caps, share).max(least));
 }
 
 /// The bound of h that rough work is done with.
@@ -184,48 +193,54 @@ fn working(loss: &Robust) -> Arc<dyn Concave> {
     bounds[(bounds.len() - 1).min(1)].clone()
 }
 
-/// Runs the loop from given row weights with each bound of h in turn.
-fn run_from(
-    functions: &mut Functions,
-    weights: Vec<f64>,
-    bounds: &[Arc<dyn Concave>],
+/// How the rounds from a start are run: with each bound of h in turn.
+#[derive(Clone, Copy)]
+struct Rounds<'a> {
+    bounds: &'a [Arc<dyn Concave>],
+    /// Relative decrease at which the last bound's rounds end.
     decrease: f64,
-    options: &Options,
-    control: &Control,
-) -> Result<Run> {
-    let first = functions.minimize(&weights, options.tolerance, control)?;
-    run_on(functions, weights, first, bounds, decrease, options, control)
+    options: &'a Options,
+    control: &'a Control<'a>,
 }
 
-/// As [`run_from`], from a point that is already the minimiser for these weights.
-fn run_on(
-    functions: &mut Functions,
-    mut weights: Vec<f64>,
-    first: Step,
-    bounds: &[Arc<dyn Concave>],
-    decrease: f64,
-    options: &Options,
-    control: &Control,
-) -> Result<Run> {
-    let (mut trace, mut iterations, mut status, mut exhausted) = (Vec::new(), 0, first.status, false);
-    let mut start = first;
-    for (number, bound) in bounds.iter().enumerate() {
-        let last = number + 1 == bounds.len();
-        let limits = limits(options.tolerance, if last { decrease } else { COARSE_DECREASE }, options.max_steps);
-        let mut method = Reweighting { functions, concave: &**bound, weights, exhausted: false, saved: None };
-        let report = majorize::run(&mut method, start, &limits, "capped", control)?;
-        weights = method.weights;
-        exhausted = method.exhausted;
-        append(&mut trace, &report.trace);
-        iterations += report.iterations;
-        status = report.status;
-        start = Step { gap: report.gap, iterations: 0, status };
-        if status == Status::TimeLimit {
-            break;
-        }
+impl Rounds<'_> {
+    /// From given row weights.
+    fn from_weights(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
+        let first = functions.minimize(&weights, self.options.tolerance, self.control)?;
+        self.from_minimiser(functions, weights, first)
     }
-    let objective = functions.objective(&*functions.loss.concave);
-    Ok(Run { points: functions.points(), weights, trace, objective, iterations, status, exhausted })
+
+    /// From the current point, whose row weights these are.
+    fn from_point(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
+        let start = Step { gap: f64::INFINITY, iterations: 0, status: Status::Converged };
+        self.from_minimiser(functions, weights, start)
+    }
+
+    /// From the current point, which minimises the bound of these weights, as `first` tells.
+    fn from_minimiser(&self, functions: &mut Functions, mut weights: Vec<f64>, first: Step) -> Result<Run> {
+        let Rounds { bounds, options, control, .. } = *self;
+        let (mut trace, mut iterations, mut status, mut exhausted) = (Vec::new(), 0, first.status, false);
+        let mut start = first;
+        for (number, bound) in bounds.iter().enumerate() {
+            let last = number + 1 == bounds.len();
+            let decrease = if last { self.decrease } else { COARSE_DECREASE };
+            let limits = limits(options.tolerance, decrease, options.max_steps);
+            let state = State::new(functions, &**bound, weights);
+            let mut method = Reweighting { state, tolerance: options.tolerance };
+            let report = majorize::run(&mut method, start, &limits, "capped", control)?;
+            weights = method.state.weights;
+            exhausted = method.state.exhausted;
+            append(&mut trace, &report.trace);
+            iterations += report.iterations;
+            status = report.status;
+            start = Step { gap: report.gap, iterations: 0, status };
+            if status == Status::TimeLimit {
+                break;
+            }
+        }
+        let objective = functions.objective(&*functions.loss.concave);
+        Ok(Run { points: functions.points(), weights, trace, objective, iterations, status, exhausted })
+    }
 }
 
 /// Values of one bound after those of the bound above it: what does not go down is left out.
@@ -240,7 +255,7 @@ fn append(trace: &mut Vec<f64>, more: &[f64]) {
 /// The certified gap of the last convex problem and the expansions; solved once more, harder, where that misses the tolerance.
 fn certify(functions: &mut Functions, best: &mut Run, options: &Options, control: &Control) -> Result<(f64, Vec<f64>)> {
     let (gap, expansion) = functions.certify(&best.weights);
-    if gap <= options.tolerance || best.status == Status::TimeLimit {
+    if gap <= options.tolerance || matches!(best.status, Status::TimeLimit | Status::IterationLimit) {
         return Ok((gap, expansion));
     }
     let step = functions.minimize(&best.weights, 1e-6 * options.tolerance, control)?;
@@ -258,7 +273,6 @@ fn certify(functions: &mut Functions, best: &mut Run, options: &Options, control
 
 /// Algorithm 2 of the paper, from D = I and M = 0.
 fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
-    let squared = Robust::squared(problem.loss.power, problem.loss.cap);
     if problem.loss.form.name() != "lp" {
         let found = format!("\"alternating\" with the loss {:?}", problem.loss.form.name());
         return Err(Error::parameter("solver", found, "\"exact\", or the loss \"lp\""));
@@ -266,10 +280,11 @@ fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &
     let space = Space::new(problem, settings.matrix, options)?;
     if let Space::Other = space {
         let found = format!("\"alternating\" with {} rows and {} columns", problem.rows(), problem.x.cols());
-        return Err(Error::parameter("solver", found, "\"exact\", or a cache_size that holds the kernel matrix"));
+        return Err(Error::parameter("solver", found, space::allowed_for_matrices(problem)));
     }
+    let squared = Robust::squared(problem.loss.power, problem.loss.cap);
     let mut functions = Functions { problem: *problem, loss: squared, machines: space.machines(problem, options) };
-    let targets = functions.targets();
+    let mut targets = functions.targets();
     let mut weights = vec![1.0; problem.rows()];
     functions.regress(&weights, &targets, control)?;
     let mut rounds = 1;
@@ -277,7 +292,7 @@ fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &
         while rounds < MOVING_ROUNDS {
             put_cap(&mut functions, share);
             weights = functions.slopes(&*floored(&functions.loss));
-            let targets = functions.targets();
+            targets = functions.targets();
             functions.regress(&weights, &targets, control)?;
             rounds += 1;
         }
@@ -286,16 +301,9 @@ fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &
     let bound = floored(&functions.loss);
     let exact = functions.loss.concave.clone();
     let start = Step { gap: 0.0, iterations: rounds, status: Status::Converged };
-    let mut method = Quadratic {
-        functions: &mut functions,
-        concave: &*bound,
-        weights,
-        targets: Vec::new(),
-        exhausted: false,
-        saved: None,
-    };
+    let mut method = Quadratic { state: State::new(&mut functions, &*bound, weights), targets };
     let report = majorize::run(&mut method, start, &limits(1.0, DECREASE, options.max_steps), "alternating", control)?;
-    let (weights, exhausted) = (method.weights, method.exhausted);
+    let State { weights, exhausted, .. } = method.state;
     let run = Run {
         points: functions.points(),
         weights,

@@ -15,7 +15,7 @@ use super::super::Status;
 use super::super::majorize::Step;
 use super::super::scaled::Scaled;
 use super::machine::{Certified, Machine, Point};
-use super::squares::{dual_gain, dual_point, line_search, total_loss};
+use super::squares::{dual_gain, dual_point, enough, line_search, total_loss};
 use crate::control::Control;
 use crate::data::Repeated;
 use crate::error::Result;
@@ -334,7 +334,7 @@ impl Machine for Narrow<'_> {
             let now = self.active(&weights);
             let settled = length == 1.0 && now == active;
             active = now;
-            if settled || left <= 1e-3 * tolerance {
+            if settled || left <= enough(tolerance) {
                 return Ok(Step { gap: left, iterations: iteration + 1, status: Status::Converged });
             }
         }
@@ -372,6 +372,13 @@ impl Machine for Narrow<'_> {
     fn go_to(&mut self, point: &Point) {
         self.theta.clone_from(&point.unknowns);
         self.decision.clone_from(&point.decision);
+    }
+
+    fn start_at(&mut self, weights: &[f64], intercept: f64) {
+        let mut theta: Vec<f64> = weights.iter().map(|&w| self.data.enter_weight(w)).collect();
+        theta.push(intercept);
+        self.decision = self.multiply(&theta);
+        self.theta = theta;
     }
 
     fn certify(&mut self, weights: &[f64]) -> Certified {

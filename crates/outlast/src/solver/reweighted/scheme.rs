@@ -17,6 +17,13 @@ use crate::problem::Coded;
 use crate::problem::concave::{Concave, Robust};
 use rayon::prelude::*;
 
+/// Rows up to which other threads cost more than they bring.
+const FEW_ROWS: usize = 1 << 13;
+
+/// Factor from one step of [`Functions::go_beyond`] to the next, and how many are tried.
+const GROWTH: f64 = 1.5;
+const MOST_GROWTHS: usize = 20;
+
 /// Decision functions with their problem.
 pub(super) struct Functions<'a> {
     pub problem: Coded<'a>,
@@ -31,13 +38,18 @@ pub(super) type Points = Vec<Point>;
 impl Functions<'_> {
     /// g of every row.
     pub(super) fn convex_losses(&self) -> Vec<f64> {
-        let base = self.loss.base;
         let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
-        let of_row = |row: usize| -> f64 {
-            let terms = values.iter().enumerate();
-            terms.map(|(function, f)| base.value(self.problem.sign(row, function) * f[row])).sum()
-        };
-        (0..self.problem.rows()).into_par_iter().with_min_len(1 << 15).map(of_row).collect()
+        (0..self.problem.rows())
+            .into_par_iter()
+            .with_min_len(FEW_ROWS)
+            .map(|row| self.convex_loss(&values, row))
+            .collect()
+    }
+
+    /// g of a row, given the decision values of each function.
+    fn convex_loss(&self, values: &[&[f64]], row: usize) -> f64 {
+        let terms = values.iter().enumerate();
+        terms.map(|(function, f)| self.loss.base.value(self.problem.sign(row, function) * f[row])).sum()
     }
 
     pub(super) fn penalty(&self) -> f64 {
@@ -46,14 +58,25 @@ impl Functions<'_> {
 
     /// P with a given h.
     pub(super) fn objective(&self, concave: &dyn Concave) -> f64 {
-        let (g, caps) = (self.convex_losses(), self.problem.caps);
-        let term = |row: usize| if caps[row] > 0.0 { [caps[row] * concave.value(g[row])] } else { [0.0] };
-        self.penalty() + sums(g.len(), term)[0]
+        let caps = self.problem.caps;
+        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
+        let term = |row: usize| match caps[row] > 0.0 {
+            true => [caps[row] * concave.value(self.convex_loss(&values, row))],
+            false => [0.0],
+        };
+        self.penalty() + sums(caps.len(), term)[0]
     }
 
     /// h'(g) of every row.
     pub(super) fn slopes(&self, concave: &dyn Concave) -> Vec<f64> {
-        self.convex_losses().into_par_iter().with_min_len(1 << 15).map(|g| concave.slope(g)).collect()
+        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
+        self.slopes_at(concave, &values)
+    }
+
+    /// The same at other decision values.
+    pub(super) fn slopes_at(&self, concave: &dyn Concave, values: &[&[f64]]) -> Vec<f64> {
+        let of_row = |row: usize| concave.slope(self.convex_loss(values, row));
+        (0..self.problem.rows()).into_par_iter().with_min_len(FEW_ROWS).map(of_row).collect()
     }
 
     /// Whether these row weights leave anything to fit.
@@ -106,6 +129,32 @@ impl Functions<'_> {
         self.machines.iter_mut().zip(points).for_each(|(machine, point)| machine.go_to(point));
     }
 
+    /// Goes to linear functions, w being functions x columns.
+    pub(super) fn start_at(&mut self, weights: &[f64], intercepts: &[f64]) {
+        let of_function = weights.chunks(self.problem.x.cols().max(1)).zip(intercepts);
+        self.machines.iter_mut().zip(of_function).for_each(|(machine, (weights, &b))| machine.start_at(weights, b));
+    }
+
+    /// Goes on along the line from a point to the current one, in growing steps while P falls.
+    fn go_beyond(&mut self, from: &Points, concave: &dyn Concave) {
+        if !self.machines.iter().all(|machine| machine.is_linear_in_its_point()) {
+            return;
+        }
+        let to = self.points();
+        let (mut best, mut kept, mut length) = (self.objective(concave), None, 1.0);
+        for _ in 0..MOST_GROWTHS {
+            length *= GROWTH;
+            let points: Points = from.iter().zip(&to).map(|(from, to)| from.towards(to, length)).collect();
+            self.go_to(&points);
+            let value = self.objective(concave);
+            if !(value < best) {
+                break;
+            }
+            (best, kept) = (value, Some(points));
+        }
+        self.go_to(kept.as_ref().unwrap_or(&to));
+    }
+
     /// Relative gap of the convex problem of these row weights, and the expansions, rows x functions.
     pub(super) fn certify(&mut self, weights: &[f64]) -> (f64, Vec<f64>) {
         let costs = self.costs(weights);
@@ -132,35 +181,32 @@ fn together(steps: &[Step]) -> Step {
     }
 }
 
-/// The convex bound with row weights h'(g).
-pub(super) struct Reweighting<'a, 'b> {
+/// Where a majoriser stands: the functions, the row weights of the bound, and the point before the last step.
+pub(super) struct State<'a, 'b> {
     pub functions: &'b mut Functions<'a>,
     pub concave: &'b dyn Concave,
     pub weights: Vec<f64>,
     /// Whether the weights would all have become 0.
     pub exhausted: bool,
-    pub saved: Option<(Points, Vec<f64>)>,
+    saved: Option<(Points, Vec<f64>)>,
 }
 
-impl Majorizer for Reweighting<'_, '_> {
-    fn objective(&mut self) -> f64 {
-        self.functions.objective(self.concave)
+impl<'a, 'b> State<'a, 'b> {
+    pub(super) fn new(functions: &'b mut Functions<'a>, concave: &'b dyn Concave, weights: Vec<f64>) -> Self {
+        State { functions, concave, weights, exhausted: false, saved: None }
     }
 
-    fn majorize(&mut self) -> usize {
+    /// Takes the row weights of the current point. Returns how many changed; `None`, and nothing taken, if all would be 0.
+    fn reweight(&mut self) -> Option<usize> {
         let weights = self.functions.slopes(self.concave);
         if !self.functions.any(&weights) {
             self.exhausted = true;
-            return 0;
+            return None;
         }
         let caps = self.functions.problem.caps;
         let changed = (0..weights.len()).filter(|&row| caps[row] > 0.0 && weights[row] != self.weights[row]).count();
         self.weights = weights;
-        changed
-    }
-
-    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
-        self.functions.minimize(&self.weights, tolerance, control)
+        Some(changed)
     }
 
     fn save(&mut self) {
@@ -172,52 +218,80 @@ impl Majorizer for Reweighting<'_, '_> {
             self.functions.go_to(points);
             self.weights.clone_from(weights);
         }
+    }
+}
+
+/// The convex bound with row weights h'(g).
+///
+/// Rounds go down by a nearly constant factor, in nearly the same direction: the slope of h moves only as far as the last step
+/// led. So a round that is not solved in full goes on along its line, past the bound's minimiser, while P falls ([`GROWTH`]).
+pub(super) struct Reweighting<'a, 'b> {
+    pub state: State<'a, 'b>,
+    /// Rounds solved to this tolerance end at the bound's minimiser.
+    pub tolerance: f64,
+}
+
+impl Majorizer for Reweighting<'_, '_> {
+    fn objective(&mut self) -> f64 {
+        self.state.functions.objective(self.state.concave)
+    }
+
+    fn majorize(&mut self) -> usize {
+        self.state.reweight().unwrap_or(0)
+    }
+
+    fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {
+        let State { functions, concave, weights, saved, .. } = &mut self.state;
+        let step = functions.minimize(weights, tolerance, control)?;
+        if tolerance > self.tolerance
+            && let Some((from, _)) = saved
+        {
+            functions.go_beyond(from, *concave);
+        }
+        Ok(step)
+    }
+
+    fn save(&mut self) {
+        self.state.save();
+    }
+
+    fn restore(&mut self) {
+        self.state.restore();
     }
 }
 
 /// The quadratic bound of squared residuals.
 pub(super) struct Quadratic<'a, 'b> {
-    pub functions: &'b mut Functions<'a>,
-    pub concave: &'b dyn Concave,
-    pub weights: Vec<f64>,
+    pub state: State<'a, 'b>,
+    /// t_j, rows of each function.
     pub targets: Vec<Vec<f64>>,
-    pub exhausted: bool,
-    pub saved: Option<(Points, Vec<f64>)>,
 }
 
 impl Majorizer for Quadratic<'_, '_> {
     fn objective(&mut self) -> f64 {
-        self.functions.objective(self.concave)
+        self.state.functions.objective(self.state.concave)
     }
 
     fn majorize(&mut self) -> usize {
-        let weights = self.functions.slopes(self.concave);
-        if !self.functions.any(&weights) {
-            self.exhausted = true;
-            return 0;
-        }
-        let targets = self.functions.targets();
-        let changed = usize::from(weights != self.weights) + usize::from(targets != self.targets);
-        self.weights = weights;
+        let Some(changed) = self.state.reweight() else { return 0 };
+        let targets = self.state.functions.targets();
+        let moved = usize::from(targets != self.targets);
         self.targets = targets;
-        changed
+        changed + moved
     }
 
     fn minimize(&mut self, _: f64, control: &Control) -> Result<Step> {
-        let done = self.functions.regress(&self.weights, &self.targets, control)?;
+        let done = self.state.functions.regress(&self.state.weights, &self.targets, control)?;
         let status = if done { Status::Converged } else { Status::Inaccurate };
         Ok(Step { gap: 0.0, iterations: 1, status })
     }
 
     fn save(&mut self) {
-        self.saved = Some((self.functions.points(), self.weights.clone()));
+        self.state.save();
     }
 
     fn restore(&mut self) {
-        if let Some((points, weights)) = &self.saved {
-            self.functions.go_to(points);
-            self.weights.clone_from(weights);
-        }
+        self.state.restore();
     }
 }
 

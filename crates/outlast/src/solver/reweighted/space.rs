@@ -12,7 +12,7 @@ use super::super::scaled::Scaled;
 use super::general::General;
 use super::machine::Machine;
 use super::narrow::Narrow;
-use super::stored::{Stored, Values, from_inner_products};
+use super::stored::{DIRECT_ROWS, Stored, Values, from_inner_products};
 use crate::data::Design;
 use crate::error::{Error, Result};
 use crate::linalg::dot;
@@ -51,8 +51,10 @@ impl<'a> Space<'a> {
     pub(super) fn new(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
         let linear = matches!(problem.kernel, KernelFunction::Linear);
         let (n, d) = (problem.rows(), problem.x.cols());
-        let room = n.saturating_mul(n).saturating_mul(8) <= options.cache_bytes.max(1 << 20);
-        let columns = || Space::Columns(Scaled::new(problem.x, problem.caps));
+        // the matrix, and a factor for each function that is being solved
+        let factors = rayon::current_num_threads().min(problem.functions) * n.min(DIRECT_ROWS).pow(2);
+        let room = n.saturating_mul(n).saturating_add(factors).saturating_mul(8) <= options.cache_bytes.max(1 << 20);
+        let columns = || Space::Columns(scaled(problem));
         match matrix {
             Matrix::Columns if linear => Ok(columns()),
             Matrix::Columns => Err(Error::parameter("matrix", "columns", "rows, or the linear kernel")),
@@ -80,6 +82,21 @@ impl<'a> Space<'a> {
     }
 }
 
+/// What would let [`Space::new`] find a matrix for a problem that has none.
+pub(super) fn allowed_for_matrices(problem: &Coded) -> String {
+    match problem.kernel {
+        KernelFunction::Linear => {
+            format!(
+                "\"exact\", or at most {MOST_COLUMNS} columns, or at most {MOST_ROWS} rows whose matrix fits cache_size"
+            )
+        }
+        _ => {
+            let megabytes = (problem.rows() as f64).powi(2) * 8.0 / 1e6;
+            format!("\"exact\", or a cache_size of at least {megabytes:.0} megabytes, which holds the kernel matrix")
+        }
+    }
+}
+
 /// The machines of any other loss.
 pub(super) fn general_machines<'b>(problem: &Coded<'b>, loss: Loss, options: &Options) -> Vec<Box<dyn Machine + 'b>> {
     let of_function = |function: usize| -> Box<dyn Machine + 'b> {
@@ -94,6 +111,13 @@ fn general<'b>(problem: &Coded<'b>, loss: Loss, signs: Vec<f64>, options: &Optio
 
 fn signs(problem: &Coded, function: usize) -> Vec<f64> {
     (0..problem.rows()).map(|row| problem.sign(row, function)).collect()
+}
+
+/// The rows in their units. Where the weights would leave the range in units that suit the rows, these come first: the weights are
+/// cut off at [`STEEPEST`] then.
+fn scaled<'a>(problem: &Coded<'a>) -> Scaled<'a> {
+    let data = Scaled::new(problem.x, problem.caps);
+    if data.largest_squared_norm() < STEEPEST { data } else { Scaled::new(problem.x, &[]) }
 }
 
 fn values(problem: &Coded) -> Values {
@@ -118,9 +142,9 @@ fn values(problem: &Coded) -> Values {
 
 /// Inner products in the units of [`Scaled`], and the factor of the weights that goes with them.
 fn linear_values(problem: &Coded) -> (Vec<f64>, f64) {
-    let data = Scaled::new(problem.x, problem.caps);
+    let data = scaled(problem);
     let (design, n, d) = (data.design(), data.rows(), data.cols());
-    let (shrink, unit) = (data.shrink(), data.enter(1.0));
+    let (shrink, unit) = (data.shrink(), data.enter(1.0).min(f64::MAX));
     if design.is_sparse() {
         let mut matrix = vec![0.0; n * n];
         matrix.par_chunks_mut(n.max(1)).enumerate().for_each_init(
@@ -143,11 +167,15 @@ fn linear_values(problem: &Coded) -> (Vec<f64>, f64) {
     (matrix, unit)
 }
 
+/// Largest error of a kernel value that inner products may cause; beyond it the distance is summed up from the differences.
+const KERNEL_ERROR: f64 = 1e-13;
+
 /// exp(-gamma |x - z|^2) from the inner products of centred rows; `None` where their squares overflow.
 fn rbf_values(x: &dyn Design, gamma: f64) -> Option<Vec<f64>> {
     let (n, d) = (x.rows(), x.cols());
     let mut scratch = Vec::new();
-    let mut rows = x.block(0..n, &mut scratch).to_vec();
+    let given = x.block(0..n, &mut scratch);
+    let mut rows = given.to_vec();
     let mut means = vec![0.0; d];
     for row in rows.chunks_exact(d) {
         means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / n as f64);
@@ -160,8 +188,15 @@ fn rbf_values(x: &dyn Design, gamma: f64) -> Option<Vec<f64>> {
         return None;
     }
     Some(from_inner_products(&rows, n, |i, j, inner| {
-        let square = if i == j { 0.0 } else { (squares[i] + squares[j] - 2.0 * inner).max(0.0) };
-        exp_negative(-gamma * square)
+        let sum = squares[i] + squares[j];
+        let square = if i == j { 0.0 } else { (sum - 2.0 * inner).max(0.0) };
+        let value = exp_negative(-gamma * square);
+        // |x|^2 + |z|^2 - 2 x'z is wrong by a few roundings of its terms, the value by gamma times that; far apart it is 0 anyway
+        if gamma * sum * f64::EPSILON <= KERNEL_ERROR || (value == 0.0 && square > 1e-3 * sum) {
+            return value;
+        }
+        let (one, other) = (&given[i * d..(i + 1) * d], &given[j * d..(j + 1) * d]);
+        exp_negative(-gamma * one.iter().zip(other).map(|(x, z)| (x - z).powi(2)).sum::<f64>())
     }))
 }
 

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 const PIECE: usize = 8192;
 
 /// Pieces up to which other threads cost more than they bring.
-const FEW_PIECES: usize = 6;
+const FEW_PIECES: usize = 2;
 
 const MOST_PIECES_OF_A_LINE: usize = 60;
 
@@ -86,6 +86,11 @@ pub(super) fn line_search(
         t = next;
     }
     t
+}
+
+/// The decrease a step promises, relatively, after which no other is needed: what is left then is of higher order.
+pub(super) fn enough(tolerance: f64) -> f64 {
+    tolerance * tolerance.sqrt()
 }
 
 /// The dual point of a decision function.

@@ -11,22 +11,36 @@
 //! | leverage | less for rows of a linear machine that lie far from the mean, which fit themselves whatever their label |
 //! | trimmed | 0 for the share of rows that fits worst, in turns, else 1 |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
+//!
+//! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
+//!
+//! With more rows the starts are tried on some of them, and the best one's function gives the row weights of all
+//! ([`from_some_rows`]): minima that lie in different places do so in a sample too.
 
 use super::super::majorize::Step;
 use super::super::{Options, Status};
 use super::scheme::Functions;
+use super::space::{Matrix, Space};
 use super::{
-    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Run, Settings, caps, floored, run_from, run_on, working,
+    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Rounds, Run, Settings, caps, exact, floored, working,
 };
 use crate::control::Control;
+use crate::data::{Dense, Design, Repeated};
 use crate::error::Result;
 use crate::linalg::dot;
-use crate::problem::concave::Concave;
-use crate::problem::{Coded, KernelFunction};
+use crate::problem::concave::{Concave, Robust};
+use crate::problem::{Coded, KernelFunction, Loss};
 use std::sync::Arc;
 
 /// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions, up to which every start is tried.
 const CHEAP: usize = 500_000;
+
+/// Columns up to which, and rows for each of them at least with which, starts are tried on some of the rows; what that may cost as a
+/// part of [`CHEAP`], and the rounds of algorithm 2.
+const SAMPLED_COLUMNS: usize = 200;
+const SAMPLED_ROWS_PER_COLUMN: usize = 10;
+const SAMPLED_SIZE: usize = CHEAP / 16;
+const SAMPLED_ALTERNATIONS: usize = 20;
 
 /// Rounds of algorithm 2: at least, at most, and what they may cost together (entries of the matrix read).
 const ALTERNATIONS: (usize, usize) = (20, 2000);
@@ -35,39 +49,42 @@ const ALTERNATING_WORK: usize = 100_000_000;
 const TRIMMINGS: usize = 3;
 const FACTORS: [f64; 3] = [8.0, 4.0, 2.0];
 
-/// The best end point of all starts. The point at hand is what `first` led to.
+/// Rounds of algorithm 2 that are cheap.
+pub(super) fn alternations_of(problem: &Coded) -> usize {
+    let (least, most) = ALTERNATIONS;
+    (ALTERNATING_WORK / size(problem).max(1)).clamp(least, most)
+}
+
+/// The best end point of all starts. Where the cap has moved, the point at hand is where that led to.
 pub(super) fn best(
     functions: &mut Functions,
     settings: &Settings,
-    first: Step,
+    alternations: usize,
     options: &Options,
     control: &Control,
 ) -> Result<Run> {
     let problem = functions.problem;
     let bounds = functions.loss.concave.bounds();
+    let rounds = Rounds { bounds: rough(&bounds), decrease: decrease(&bounds), options, control };
     let plain = vec![1.0; problem.rows()];
-    let at_hand = functions.points();
-    let from_hand = match settings.cap {
-        CapRule::Fixed => run_on(functions, plain.clone(), first, rough(&bounds), decrease(&bounds), options, control)?,
-        CapRule::Beyond(_) => {
-            let weights = functions.slopes(&*working(&functions.loss));
-            let weights = if functions.any(&weights) { weights } else { plain.clone() };
-            run_from(functions, weights, rough(&bounds), decrease(&bounds), options, control)?
-        }
-    };
-    let mut best = from_hand;
-    let size = problem.rows().saturating_mul(problem.x.cols().min(problem.rows())).saturating_mul(problem.functions);
     let convex = functions.loss.cap == f64::INFINITY && bounds.len() == 1;
-    if settings.portfolio && !convex && size <= CHEAP {
-        functions.go_to(&at_hand);
-        for weights in others(functions, settings, &plain, options, control)? {
-            if control.out_of_time() || best.status == Status::TimeLimit {
+    let portfolio = settings.portfolio && !convex;
+    let sampled = portfolio && size(&problem) > CHEAP && from_some_rows(functions, options, control)?;
+    let weights = functions.slopes(&*working(&functions.loss));
+    let mut best = match settings.cap {
+        _ if sampled && functions.any(&weights) => rounds.from_point(functions, weights)?,
+        CapRule::Beyond(_) if functions.any(&weights) => rounds.from_weights(functions, weights)?,
+        _ => rounds.from_weights(functions, plain)?,
+    };
+    if portfolio && size(&problem) <= CHEAP && best.status != Status::TimeLimit {
+        for weights in others(functions, settings, alternations, options, control)? {
+            if control.out_of_time() {
                 break;
             }
             if !functions.any(&weights) {
                 continue;
             }
-            let run = run_from(functions, weights, rough(&bounds), decrease(&bounds), options, control)?;
+            let run = rounds.from_weights(functions, weights)?;
             // a tie goes to the earlier one, whatever the last digits say
             let lower = run.objective < best.objective * (1.0 - 1e-12);
             if !run.exhausted && (lower || best.exhausted) {
@@ -101,7 +118,8 @@ fn refine(
     functions.go_to(&best.points);
     let rest = &bounds[rough(bounds).len()..];
     let step = Step { gap: 0.0, iterations: 0, status: best.status };
-    let run = run_on(functions, best.weights.clone(), step, rest, MOVING_DECREASE, options, control)?;
+    let rounds = Rounds { bounds: rest, decrease: MOVING_DECREASE, options, control };
+    let run = rounds.from_minimiser(functions, best.weights.clone(), step)?;
     if run.objective > best.objective {
         return Ok(best);
     }
@@ -111,15 +129,21 @@ fn refine(
     Ok(Run { trace, iterations, exhausted: run.exhausted || best.exhausted, ..run })
 }
 
+/// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions.
+fn size(problem: &Coded) -> usize {
+    problem.rows().saturating_mul(problem.x.cols().min(problem.rows())).saturating_mul(problem.functions)
+}
+
 /// The row weights of all other starts.
 fn others(
     functions: &mut Functions,
     settings: &Settings,
-    plain: &[f64],
+    alternations: usize,
     options: &Options,
     control: &Control,
 ) -> Result<Vec<Vec<f64>>> {
     let problem = functions.problem;
+    let plain = &vec![1.0; problem.rows()];
     let mut starts = Vec::new();
     functions.minimize(plain, options.tolerance, control)?;
     let share = match settings.cap {
@@ -134,10 +158,40 @@ fn others(
         starts.push(plain.to_vec());
     }
     starts.extend(by_leverage(&problem));
-    starts.extend(by_regression(functions, control)?);
+    starts.extend(by_regression(functions, settings.matrix, alternations, options, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
+}
+
+/// Goes to the best functions of some of the rows, if these are lower on all rows than the point at hand. Whether it has gone.
+fn from_some_rows(functions: &mut Functions, options: &Options, control: &Control) -> Result<bool> {
+    let problem = functions.problem;
+    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
+    let wanted = (SAMPLED_SIZE / (d * m).max(1)).max(SAMPLED_ROWS_PER_COLUMN * d * m);
+    let stride = n / wanted.max(1);
+    if d > SAMPLED_COLUMNS || stride < 2 || !matches!(problem.kernel, KernelFunction::Linear) {
+        return Ok(false);
+    }
+    let rows: Vec<u32> = (0..n as u32).step_by(stride).collect();
+    let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
+    let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize] * stride as f64).collect();
+    let view = Repeated::new(problem.x, rows);
+    let copy = match view.is_sparse() {
+        true => None,
+        false => Some(Dense::new(codes.len(), d, view.block(0..codes.len(), &mut Vec::new()).to_vec())?),
+    };
+    let x: &dyn Design = copy.as_ref().map_or(&view, |copy| copy);
+    let part = Coded { x, codes: &codes, caps: &caps, loss: &functions.loss, ..problem };
+    let found = exact(&part, &Settings::default(), SAMPLED_ALTERNATIONS, options, control)?.solution;
+    let Some(weights) = &found.weights else { return Ok(false) };
+    let (before, value) = (functions.points(), functions.objective(&*functions.loss.concave));
+    functions.start_at(weights, &found.intercepts);
+    let lower = functions.objective(&*functions.loss.concave) < value;
+    if !lower {
+        functions.go_to(&before);
+    }
+    Ok(lower)
 }
 
 /// (m / |x - mean|^2)^2 where that is below 1, m the median of these distances. A far row with a wrong label has so much leverage that
@@ -166,17 +220,42 @@ fn by_leverage(problem: &Coded) -> Option<Vec<f64>> {
     Some(distances.iter().map(|distance| (median / distance.max(median)).powi(2)).collect())
 }
 
-/// Least squares, and algorithm 2 from there.
-fn by_regression(functions: &mut Functions, control: &Control) -> Result<Vec<Vec<f64>>> {
+/// Least squares, and algorithm 2 from there, by machines of its own where the loss has none that solve quadratic problems.
+fn by_regression(
+    functions: &mut Functions,
+    matrix: Matrix,
+    rounds: usize,
+    options: &Options,
+    control: &Control,
+) -> Result<Vec<Vec<f64>>> {
+    let problem = functions.problem;
+    if functions.loss.form.name() != "lp" || functions.loss.base.name() == Loss::squared_hinge().base().name() {
+        let found = alternated(functions, rounds, control)?;
+        return Ok(found.iter().map(|found| functions.slopes_at(&*floored(&functions.loss), &views(found))).collect());
+    }
+    let space = Space::new(&problem, matrix, options)?;
+    if let Space::Other = space {
+        return Ok(Vec::new());
+    }
+    let loss = Robust::squared(functions.loss.power, functions.loss.cap);
+    let mut squares = Functions { problem, loss, machines: space.machines(&problem, options) };
+    let found = alternated(&mut squares, rounds, control)?;
+    Ok(found.iter().map(|found| functions.slopes_at(&*floored(&functions.loss), &views(found))).collect())
+}
+
+fn views(decisions: &[Vec<f64>]) -> Vec<&[f64]> {
+    decisions.iter().map(|decision| decision.as_slice()).collect()
+}
+
+/// The decision values of each function at least squares, and where algorithm 2 ends from there or after as many rounds as are
+/// cheap. None where a machine solves no quadratic problems.
+fn alternated(functions: &mut Functions, rounds: usize, control: &Control) -> Result<Vec<Vec<Vec<f64>>>> {
     let problem = functions.problem;
     let bound = floored(&functions.loss);
-    let mut starts = Vec::new();
+    let mut found = Vec::new();
     let mut weights = vec![1.0; problem.rows()];
     let mut targets: Vec<Vec<f64>> =
         (0..problem.functions).map(|j| (0..problem.rows()).map(|row| problem.sign(row, j)).collect()).collect();
-    let entries = problem.rows() * problem.functions * problem.x.cols().min(problem.rows());
-    let (least, most) = ALTERNATIONS;
-    let rounds = (ALTERNATING_WORK / entries.max(1)).clamp(least, most);
     let mut value = f64::INFINITY;
     for round in 0..rounds {
         control.check()?;
@@ -189,13 +268,13 @@ fn by_regression(functions: &mut Functions, control: &Control) -> Result<Vec<Vec
         let ended = round + 1 == rounds || value - next <= DECREASE * next.abs();
         value = next;
         if round == 0 || ended {
-            starts.push(weights.clone());
+            found.push(functions.machines.iter().map(|machine| machine.decision().to_vec()).collect());
         }
         if ended && round > 0 {
             break;
         }
     }
-    Ok(starts)
+    Ok(found)
 }
 
 /// The rows that fit worst are left out, in turns.
@@ -235,7 +314,8 @@ fn by_continuation(
     for factor in FACTORS {
         functions.loss = own.with_cap(factor * own.cap);
         let bounds = functions.loss.concave.bounds();
-        let run = run_from(functions, weights.clone(), rough(&bounds), COARSE_DECREASE, options, control);
+        let rounds = Rounds { bounds: rough(&bounds), decrease: COARSE_DECREASE, options, control };
+        let run = rounds.from_weights(functions, weights.clone());
         functions.loss = own.clone();
         run?;
         let next = functions.slopes(&*working(&own));

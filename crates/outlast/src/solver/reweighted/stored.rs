@@ -15,7 +15,7 @@
 use super::super::Status;
 use super::super::majorize::Step;
 use super::machine::{Certified, Machine, Point};
-use super::squares::{dual_gain, dual_point, line_search, total_loss};
+use super::squares::{dual_gain, dual_point, enough, line_search, total_loss};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::dot;
@@ -31,8 +31,11 @@ const ROUNDING: f64 = 1e-15;
 const PILOT_ROWS: usize = 800;
 
 /// Most active rows for a factorisation.
-const DIRECT_ROWS: usize = 3000;
+pub(super) const DIRECT_ROWS: usize = 3000;
 const MOST_PRODUCTS: usize = 1000;
+
+/// Rows up to which a factor is kept between rounds.
+const KEPT_ROWS: usize = 1000;
 
 /// The kernel values between the rows, and the units they are in.
 pub(super) struct Values {
@@ -97,12 +100,12 @@ impl<'a> Stored<'a> {
     }
 
     /// The minimiser of 1/2 |f|^2 + sum a (t - f - b)^2 over the rows with a > 0: beta and b.
-    fn quadratic(&mut self, weights: &[f64], targets: &[f64]) -> Option<(Vec<f64>, f64)> {
+    fn quadratic(&mut self, weights: &[f64], targets: &[f64], control: &Control) -> Result<Option<(Vec<f64>, f64)>> {
         let n = weights.len();
         let rows: Vec<u32> = (0..n as u32).filter(|&row| weights[row as usize] > 0.0).collect();
         let roots: Vec<f64> = rows.iter().map(|&row| (2.0 * weights[row as usize]).sqrt()).collect();
         let right: Vec<f64> = rows.iter().zip(&roots).map(|(&row, root)| root * targets[row as usize]).collect();
-        let (own, border) = self.solve(rows.clone(), &roots, &right)?;
+        let Some((own, border)) = self.solve(rows.clone(), &roots, &right, control)? else { return Ok(None) };
         let weight = dot(&roots, &border);
         let b = if self.intercept && weight > 0.0 { dot(&roots, &own) / weight } else { 0.0 };
         let mut beta = vec![0.0; n];
@@ -111,25 +114,35 @@ impl<'a> Stored<'a> {
         }
         // no rows, no pull on b
         let b = if self.intercept && weight == 0.0 { self.b } else { b };
-        (b.is_finite() && beta.iter().all(|beta| beta.is_finite())).then_some((beta, b))
+        Ok((b.is_finite() && beta.iter().all(|beta| beta.is_finite())).then_some((beta, b)))
     }
 
     /// (I + S K S)^-1 of the right-hand side and of S 1.
-    fn solve(&mut self, rows: Vec<u32>, roots: &[f64], right: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn solve(
+        &mut self,
+        rows: Vec<u32>,
+        roots: &[f64],
+        right: &[f64],
+        control: &Control,
+    ) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
         if rows.len() > DIRECT_ROWS {
             let system = |v: &[f64]| self.product(&rows, roots, v);
-            let one = conjugate_gradients(right, system);
-            let two = if self.intercept { conjugate_gradients(roots, system) } else { vec![0.0; right.len()] };
-            return Some((one, two));
+            let one = conjugate_gradients(right, system, control)?;
+            let two = match self.intercept {
+                true => conjugate_gradients(roots, system, control)?,
+                false => vec![0.0; right.len()],
+            };
+            return Ok(Some((one, two)));
         }
         if !self.factor.as_ref().is_some_and(|factor| factor.rows == rows && factor.roots == roots) {
-            self.factor = Some(self.factored(rows, roots)?);
+            self.factor = None;
+            self.factor = self.factored(rows, roots);
         }
-        let lower = &self.factor.as_ref()?.lower;
+        let Some(Factored { lower, .. }) = &self.factor else { return Ok(None) };
         let both = Mat::from_fn(right.len(), 2, |i, j| if j == 0 { right[i] } else { roots[i] });
         let solution = lower.solve(&both);
         let column = |j: usize| (0..right.len()).map(|i| solution[(i, j)]).collect::<Vec<f64>>();
-        Some((column(0), column(1)))
+        Ok(Some((column(0), column(1))))
     }
 
     fn factored(&self, rows: Vec<u32>, roots: &[f64]) -> Option<Factored> {
@@ -210,7 +223,7 @@ impl<'a> Stored<'a> {
                 return Ok(Step { gap: left, iterations: iteration, status: Status::TimeLimit });
             }
             let value = self.own_half_norm() + total_loss(&weights, &self.signs, &self.decision);
-            let Some((beta, b)) = self.quadratic(&active, &targets) else {
+            let Some((beta, b)) = self.quadratic(&active, &targets, control)? else {
                 return Ok(Step { gap: f64::INFINITY, iterations: iteration, status: Status::Inaccurate });
             };
             let decision = self.decision_of(&beta, b);
@@ -245,7 +258,7 @@ impl<'a> Stored<'a> {
             let now = self.active(&weights);
             let settled = length == 1.0 && now == active;
             active = now;
-            if settled || left <= 1e-3 * tolerance {
+            if settled || left <= enough(tolerance) {
                 return Ok(Step { gap: left, iterations: iteration + 1, status: Status::Converged });
             }
         }
@@ -257,12 +270,14 @@ impl Machine for Stored<'_> {
     fn minimize(&mut self, weights: &[f64], tolerance: f64, control: &Control) -> Result<Step> {
         let entered = self.enter(weights);
         self.pilot(&entered, control)?;
-        self.run(weights, tolerance, control)
+        let step = self.run(weights, tolerance, control)?;
+        self.factor.take_if(|factor| factor.rows.len() > KEPT_ROWS);
+        Ok(step)
     }
 
-    fn regress(&mut self, weights: &[f64], targets: &[f64], _: &Control) -> Result<bool> {
+    fn regress(&mut self, weights: &[f64], targets: &[f64], control: &Control) -> Result<bool> {
         let weights = self.enter(weights);
-        let Some((beta, b)) = self.quadratic(&weights, targets) else { return Ok(false) };
+        let Some((beta, b)) = self.quadratic(&weights, targets, control)? else { return Ok(false) };
         self.decision = self.decision_of(&beta, b);
         (self.beta, self.b) = (beta, b);
         Ok(true)
@@ -296,6 +311,9 @@ impl Machine for Stored<'_> {
         self.b = point.intercept;
     }
 
+    /// A function that is not an expansion has no place here.
+    fn start_at(&mut self, _: &[f64], _: f64) {}
+
     fn certify(&mut self, weights: &[f64]) -> Certified {
         let lowered = weights.iter().any(|&weight| weight * self.values.unit > self.values.most);
         let weights = self.enter(weights);
@@ -315,14 +333,15 @@ impl Machine for Stored<'_> {
 }
 
 /// Solves A x = right, A positive definite with eigenvalues >= 1.
-fn conjugate_gradients(right: &[f64], multiply: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
+fn conjugate_gradients(right: &[f64], multiply: impl Fn(&[f64]) -> Vec<f64>, control: &Control) -> Result<Vec<f64>> {
     let mut solution = vec![0.0; right.len()];
     let mut residual = right.to_vec();
     let mut direction = residual.clone();
     let mut energy = dot(&residual, &residual);
     let goal = 1e-20 * energy;
     for _ in 0..MOST_PRODUCTS {
-        if energy.is_nan() || energy <= goal {
+        control.check()?;
+        if energy.is_nan() || energy <= goal || control.out_of_time() {
             break;
         }
         let image = multiply(&direction);
@@ -340,7 +359,7 @@ fn conjugate_gradients(right: &[f64], multiply: impl Fn(&[f64]) -> Vec<f64>) -> 
         direction.iter_mut().zip(&residual).for_each(|(direction, r)| *direction = r + momentum * *direction);
         energy = next;
     }
-    solution
+    Ok(solution)
 }
 
 /// Rows of a piece of [`from_inner_products`].
