@@ -1,9 +1,14 @@
-"""Prints the megabytes that one kernel fit takes at its peak beyond what was there before it, and its objective."""
+"""Prints the megabytes that one fit takes at its peak beyond what was there before it, and its objective.
+
+    memory.py kernel ROWS CACHE
+    memory.py lq ROWS COLUMNS dense|sparse
+"""
 
 import resource
 import sys
 from pathlib import Path
 
+import sets
 from sklearn.datasets import make_classification
 
 import outlast
@@ -20,13 +25,21 @@ def megabytes(field):
     return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
 
 
-rows, cache = int(sys.argv[1]), float(sys.argv[2])
-X, y = make_classification(rows, 20, flip_y=0.1, random_state=0)
+def kernel(rows, cache):
+    return outlast.TruncatedSVC(cache_size=float(cache)), *make_classification(int(rows), 20, flip_y=0.1, random_state=0)
+
+
+def lq(rows, columns, storage):
+    X, y = sets.sparse_truth(int(rows), int(columns), 2)
+    return outlast.LqSVC(q=0.5), sets.thinned(X) if storage == "sparse" else X, y
+
+
+model, X, y = {"kernel": kernel, "lq": lq}[sys.argv[1]](*sys.argv[2:])
 # imports and thread pools are not the fit's
-outlast.TruncatedSVC().fit(X[:50], y[:50])
+model.fit(X[:50], y[:50])
 if RESET.exists():
     # making the data took more for a moment: forget that peak
     RESET.write_text("5")
 before = megabytes("VmRSS")
-model = outlast.TruncatedSVC(cache_size=cache).fit(X, y)
+model.fit(X, y)
 print(megabytes("VmHWM") - before, model.objective_)
