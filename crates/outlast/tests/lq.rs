@@ -5,9 +5,9 @@ mod lq_data;
 
 use common::relative;
 use lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options};
+use outlast::Control;
 use outlast::problem::LqProblem;
 use outlast::solver::{Options, lq};
-use outlast::Control;
 
 #[test]
 fn a_conic_solver_finds_the_same_optimum() {

@@ -25,9 +25,8 @@ fn exhaustive(data: &Data, q: f64, found: &[f64]) -> f64 {
         let values: Vec<f64> = data.values.chunks_exact(data.d).flat_map(pick).collect();
         let x = Dense::new(data.n, columns.len().max(1), values).unwrap();
         let problem: LqProblem = data.problem(&x, q, true);
-        let descend = |weights: &[f64]| {
-            lq::descend(&problem, weights, &[0.0], &options(1e-8), &Control::default()).unwrap()
-        };
+        let descend =
+            |weights: &[f64]| lq::descend(&problem, weights, &[0.0], &options(1e-8), &Control::default()).unwrap();
         best = best.min(descend(&pick(found)).objective);
         let rates = LqProblem { q: 1.0, ..problem };
         let convex = lq::solve(&rates, "auto", &options(1e-4), &Control::default()).unwrap().weights.unwrap();
@@ -108,12 +107,19 @@ fn bound(problem: &LqProblem, region: &Region) -> (f64, Vec<f64>, f64) {
     let a = CscMatrix::new_from_triplets(right.len(), total, rows, cols, values);
     let settings = DefaultSettings { verbose: false, ..DefaultSettings::default() };
     let cones = [NonnegativeConeT(right.len())];
-    let mut solver = DefaultSolver::new(&CscMatrix::zeros((total, total)), &cost, &a, &right, &cones, settings).unwrap();
+    let mut solver =
+        DefaultSolver::new(&CscMatrix::zeros((total, total)), &cost, &a, &right, &cones, settings).unwrap();
     solver.solve();
     let status = solver.solution.status;
     assert!(matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved), "{status:?}");
     let found = &solver.solution.x;
-    (solver.solution.obj_val_dual.min(solver.solution.obj_val), found[..d].to_vec(), found[b])
+    // an interior point next to a vertex: a power below 1 of what is next to 0 is not
+    let vertex = |(w, &(low, high)): (&f64, &(f64, f64))| {
+        let near = |to: &f64| (w - to).abs() <= 1e-6 * (1.0 + to.abs());
+        [0.0, low, high].into_iter().find(near).unwrap_or(*w)
+    };
+    let weights = found.iter().zip(region).map(vertex).collect();
+    (solver.solution.obj_val_dual.min(solver.solution.obj_val), weights, found[b])
 }
 
 /// The global optimum to a relative 1e-6, by branch and bound, and the regions that took.
@@ -129,7 +135,10 @@ fn global(problem: &LqProblem) -> (f64, usize) {
         count += 1;
         assert!(count < 100_000, "the judge gives up");
         let (lower, w, b) = bound(problem, &region);
-        best = best.min(problem.objective(&w, &[b]));
+        // the intercept of the vertex is where some row changes sides
+        let others = (0..problem.rows()).map(|row| problem.sign(row) - problem.x.dot(row, &w));
+        let value = others.chain([b]).map(|b| problem.objective(&w, &[b])).fold(f64::INFINITY, f64::min);
+        best = best.min(value);
         if lower >= best * (1.0 - 0.5 * AGREEMENT) {
             continue;
         }

@@ -52,7 +52,9 @@ fn screening_changes_nothing() {
         let problem: LqProblem = data.problem(&x, 1.0, true);
         let options = Options { tolerance: 1e-8, ..Options::default() };
         let solve = |screening: bool| {
-            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None }.solve(&problem, &options, &Control::default()).unwrap()
+            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None }
+                .solve(&problem, &options, &Control::default())
+                .unwrap()
         };
         for (on, off) in solve(true)[0].iter().zip(&solve(false)[0]) {
             assert!(on.status == Status::Converged && off.status == Status::Converged);
@@ -334,10 +336,16 @@ fn columns_far_from_zero_are_as_good() {
             let lq = Lq::new(1.0).q(q);
             let plain = fit(&data, &lq);
             for by in [1e3, 1e8] {
-                let far = Data { values: data.values.iter().map(|x| x + by).collect(), ..Data::new(80, 5, k, 1.0, 141) };
+                let far =
+                    Data { values: data.values.iter().map(|x| x + by).collect(), ..Data::new(80, 5, k, 1.0, 141) };
                 for x in [&far.dense() as &dyn Design, &far.sparse()] {
                     let model = lq.fit(x, &data.codes[..]).unwrap();
-                    assert_eq!(model.summary.status, Status::Converged, "k {k} q {q} + {by}: gap {}", model.summary.gap);
+                    assert_eq!(
+                        model.summary.status,
+                        Status::Converged,
+                        "k {k} q {q} + {by}: gap {}",
+                        model.summary.gap
+                    );
                     // values were rounded to 1e8 of their last digits
                     let ratio = relative(model.summary.objective, plain.summary.objective);
                     assert!(ratio < 1e-5, "k {k} q {q} + {by}: {ratio}");
@@ -420,7 +428,12 @@ fn a_guide_changes_the_way_and_not_the_end() {
     for ((q, alone), guided) in qs.iter().zip(&alone).zip(&guided) {
         for (alone, guided) in alone.iter().zip(guided) {
             let most = if *q < 1.0 { 0.05 } else { AGREEMENT };
-            assert!(guided.objective <= alone.objective * (1.0 + most), "q {q}: {} {}", guided.objective, alone.objective);
+            assert!(
+                guided.objective <= alone.objective * (1.0 + most),
+                "q {q}: {} {}",
+                guided.objective,
+                alone.objective
+            );
         }
     }
 }

@@ -277,7 +277,8 @@ fn in_terms_of_x(error: Error, x: &dyn Design) -> Error {
             let mut values = vec![0.0; x.cols()];
             x.copy_row(row, &mut values);
             let column = column - x.cols();
-            let problem = format!("the square of {} is not finite, and feature_map = \"squares\" needs it", values[column]);
+            let problem =
+                format!("the square of {} is not finite, and feature_map = \"squares\" needs it", values[column]);
             Error::Value { what: "X", row, column: Some(column), problem }
         }
         other => other,

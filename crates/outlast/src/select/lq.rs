@@ -223,9 +223,8 @@ impl LqSearch {
         let cost = self.base.costs(labels)?;
         let all: Vec<u32> = (0..x.rows() as u32).collect();
         let whole = self.solve(x, labels, &all, None, request)?;
-        let guide = if std::env::var("LQ_MODE").is_ok_and(|m| m.contains('0')) { None } else { Some(&whole[..]) };
         let run = |split: &Split| -> Result<(Vec<Solution>, Vec<f64>)> {
-            let path = self.solve(x, labels, &split.train, guide, request)?;
+            let path = self.solve(x, labels, &split.train, Some(&whole), request)?;
             let path: Vec<Solution> = path.into_iter().flatten().map(slim).collect();
             let rows = Rows::copy(x, &split.test)?;
             let codes: Vec<u32> = split.test.iter().map(|&row| labels.codes()[row as usize]).collect();
@@ -390,12 +389,7 @@ impl LqSearch {
 }
 
 /// The path of all rows as a guide for some of them, which `few` may have condensed.
-fn guide_of<'a>(
-    solutions: &'a [Vec<Solution>],
-    rows: &[u32],
-    few: Option<&Condensed>,
-    functions: usize,
-) -> Guide<'a> {
+fn guide_of<'a>(solutions: &'a [Vec<Solution>], rows: &[u32], few: Option<&Condensed>, functions: usize) -> Guide<'a> {
     let on_rows = |solution: &Solution| -> Vec<f64> {
         let of_row = |&row: &u32| &solution.expansion[row as usize * functions..][..functions];
         let some: Vec<f64> = rows.iter().flat_map(of_row).copied().collect();

@@ -84,7 +84,8 @@ pub fn descend(
     control: &Control,
 ) -> Result<Solution> {
     let (_, fine) = portfolio::efforts(options);
-    let start = super::Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
+    let start =
+        super::Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
     let options = Options { start: Some(start), ..options.clone() };
     let run = |problem: &LqProblem, options: &Options, _: &[f64]| {
         let b = options.start.as_ref().map_or(intercepts, |start| &start.intercepts);

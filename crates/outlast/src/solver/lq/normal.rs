@@ -272,7 +272,8 @@ impl<'a> Normal<'a> {
 
     /// Terms whose W is large, no more than twice the unknowns.
     fn stiff(&self) -> Vec<usize> {
-        let mut stiff: Vec<usize> = (0..self.curvature.len()).filter(|&at| self.curvature[at] > STIFF * self.size).collect();
+        let mut stiff: Vec<usize> =
+            (0..self.curvature.len()).filter(|&at| self.curvature[at] > STIFF * self.size).collect();
         stiff.sort_by(|&a, &b| self.curvature[b].total_cmp(&self.curvature[a]));
         stiff.truncate(2 * self.x.cols() * reduced(self.functions));
         stiff

@@ -161,17 +161,10 @@ impl<'a> Walk<'a> {
         engine.screen(self.path.screening);
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
         let mut last = 1.0;
-        let guiding = self.path.qs.iter().position(|q| *q == 1.0);
         for &at in &self.rising {
             self.control.check()?;
             engine.scale_caps(self.c(at) / last);
             last = self.c(at);
-            if std::env::var("LQ_MODE").is_ok_and(|m| m.contains('1'))
-                && let Some(start) = guiding.and_then(|q| self.guided(q, at))
-            {
-                engine.start_at(&start.weights, &start.intercepts);
-                engine.start_multipliers(start.expansion.as_deref().unwrap_or(&[]));
-            }
             let step = engine.minimize(self.options.tolerance, self.control)?;
             found[at] = Some(super::solution(&LqProblem { caps: &self.caps(at), ..problem }, &engine, step));
         }

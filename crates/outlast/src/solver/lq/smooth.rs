@@ -11,6 +11,10 @@
 //! dw = B (du - dm) + constant with W = 1 / (t / alpha + xi / (c - alpha)), B = E+ + E-, E = 1 / (q (q-1) w^(q-2) + v / w): the
 //! equations of [`Normal`]. Each step is a predictor and a corrector with one factor (Mehrotra).
 //!
+//! The objective is divided by `unit`, a power of two next to the largest cap, so that caps are at most about 1 and the penalty has the
+//! rate 1 / unit; coefficients start at the size of their columns. So units of C and X do not matter. The first point need not fulfil
+//! the equations but for V; each step takes its share off what they lack. A start given is moved a little to the inside first.
+//!
 //! V stays within its box and balanced, so that every point has a certificate: r V is feasible for 0 <= r <= 1 with the dual value
 //! r sum alpha - r^p g(X'V), p = q / (q - 1) and g the conjugate of the penalty (see [`LqProblem`]), and the best r is known.
 
@@ -230,7 +234,8 @@ impl<'a> Inside<'a> {
             (self.signs[term] * start.expansion[at % n * m + at / n] / self.unit).clamp(0.0, self.caps[term])
         };
         let middle = self.shares();
-        let alpha: Vec<f64> = (0..self.at.len()).map(|term| given(term) + AWAY * (middle[term] - given(term))).collect();
+        let alpha: Vec<f64> =
+            (0..self.at.len()).map(|term| given(term) + AWAY * (middle[term] - given(term))).collect();
         let lost = self.imbalance(&alpha);
         if self.problem.intercept && !(lost <= 1e-12 * alpha.iter().sum::<f64>()) {
             return None;
@@ -238,7 +243,8 @@ impl<'a> Inside<'a> {
         let decision = push(self.problem.x, weights, &start.intercepts, m);
         let z = |term: usize| 1.0 - self.signs[term] * decision[self.at[term]];
         let slack = |sign: f64| (0..self.at.len()).map(|term| (sign * z(term)).max(0.0) + AWAY).collect();
-        let side = |sign: f64| (0..m * d).map(|at| (sign * weights[at]).max(0.0) + AWAY * self.scales[at % d]).collect();
+        let side =
+            |sign: f64| (0..m * d).map(|at| (sign * weights[at]).max(0.0) + AWAY * self.scales[at % d]).collect();
         Some(self.inside(alpha, [slack(-1.0), slack(1.0)], [side(1.0), side(-1.0)], start.intercepts.clone()))
     }
 
