@@ -182,11 +182,13 @@ def _predict(repeats):
 
 
 def _memory():
-    """Peak memory a fit adds, in a process of its own: data made before the first reading."""
-    grown, objective = map(float, subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("memory.py")), "20000", str(CACHE)],
-        check=True, capture_output=True, text=True,
-    ).stdout.split())
     allowed = CACHE + 200.0
+    grown, objective = peak("kernel", 20_000, CACHE)
     return [Result("memory of a 20000-row kernel fit", "cache budget + 200", grown, allowed, 1.0, unit="MB",
                    note=f"objective {objective:.6g}")]
+
+
+def peak(*what):
+    """Peak memory a fit adds in MB, in a process of its own (data made before the first reading), and its objective."""
+    command = [sys.executable, str(Path(__file__).with_name("memory.py")), *map(str, what)]
+    return map(float, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())

@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 from sklearn.datasets import load_svmlight_file, make_classification
 
 FILES = {
@@ -36,6 +37,13 @@ def sparse_truth(rows, columns, count):
     flip = rng.random(rows) < 0.1
     y[flip] = rng.integers(0, count, flip.sum())
     return X, y
+
+
+def thinned(X):
+    """The first ten columns as they are, and two in a hundred entries of the others."""
+    hidden = np.random.default_rng(1).random(X.shape) < 0.98
+    hidden[:, :10] = False
+    return sparse.csr_matrix(np.where(hidden, 0.0, X))
 
 
 def genes(rows, columns, count):

@@ -217,6 +217,30 @@ def test_a_tuning_set_chooses_and_the_model_is_fitted_to_the_training_rows():
         LqSVCCV([1.0], [1.0]).fit(X, y, tuning=(X2, y2 + 7))
 
 
+def test_what_the_data_do_not_allow_is_named():
+    X, y = data(30, 3, 2)
+    with pytest.raises(ValueError, match="C = "):
+        LqSVC(1e250).fit(X, y)
+    with pytest.raises(ValueError, match="row 4, column 1.*square"):
+        large = X.copy()
+        large[4, 1] = 1e300
+        LqSVC(feature_map="squares").fit(large, y)
+    rare = (np.arange(30) == 7).astype(int)
+    with pytest.raises(ValueError, match="leaves only rows of class"):
+        LqSVCCV([1.0], [1.0], cv=3).fit(X, rare)
+    with pytest.raises(ValueError, match="split 1 of 1"):
+        LqSVCCV([1.0], [1.0], cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]).fit(X, y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])
+def test_columns_far_from_zero_are_as_good(q):
+    X, y = data(80, 5, 2)
+    near, far = LqSVC(q=q).fit(X, y), LqSVC(q=q).fit(X + 1e8, y)
+    assert far.status_ == "converged"
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-5)
+    assert judge.value(far.coef_, far.intercept_, X + 1e8, y, 1.0, q) == pytest.approx(near.objective_, rel=1e-5)
+
+
 def test_the_search_by_default_finds_the_columns_that_count():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 12))

@@ -1,6 +1,6 @@
 """No needless copies: what Python allocates during a fit and a prediction, by kind of input, and the peak of the whole process.
 
-`bench/memory.py` makes the inputs; docs/performance.md has its table."""
+`bench/input_memory.py` makes the inputs; docs/performance.md has its table."""
 
 import sys
 import tracemalloc
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-import memory
+import input_memory as memory
 
 from outlast import CappedSVC, LqSVC, TruncatedSVC
 

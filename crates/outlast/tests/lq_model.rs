@@ -52,7 +52,9 @@ fn screening_changes_nothing() {
         let problem: LqProblem = data.problem(&x, 1.0, true);
         let options = Options { tolerance: 1e-8, ..Options::default() };
         let solve = |screening: bool| {
-            lq::Path { cs: &CS, qs: &[1.0], screening }.solve(&problem, &options, &Control::default()).unwrap()
+            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None }
+                .solve(&problem, &options, &Control::default())
+                .unwrap()
         };
         for (on, off) in solve(true)[0].iter().zip(&solve(false)[0]) {
             assert!(on.status == Status::Converged && off.status == Status::Converged);
@@ -279,4 +281,180 @@ fn many_sparse_columns_are_taken() {
     let x = Csr::new(n, d, starts, columns, values).unwrap();
     let model = Lq::new(0.3).q(0.5).fit(&x, &codes[..]).unwrap();
     assert_eq!(model.selected(), Some(vec![0]));
+}
+
+/// X t with C / t^q is the same problem in another unit: objectives are in the ratio t^q.
+#[test]
+fn units_do_not_matter() {
+    for k in [2, 3] {
+        let data = Data::new(80, 6, k, 1.0, 121);
+        for q in [1.05, 1.3, 1.7, 2.0] {
+            for c in [1e-2, 1.0, 1e3, 1e6] {
+                let plain = fit(&data, &Lq::new(c).q(q));
+                assert_eq!(plain.summary.status, Status::Converged, "k {k} q {q} C {c}: gap {}", plain.summary.gap);
+                for t in [1e-4, 1e4, 1e20] {
+                    let values: Vec<f64> = data.values.iter().map(|x| x * t).collect();
+                    let x = Dense::new(80, 6, values).unwrap();
+                    let model = Lq::new(c * t.powf(-q)).q(q).fit(&x, &data.codes[..]).unwrap();
+                    let objective = model.summary.objective * t.powf(q);
+                    assert!(
+                        relative(objective, plain.summary.objective) < 10.0 * AGREEMENT,
+                        "k {k} q {q} C {c} t {t}: {objective} {}, gap {}",
+                        plain.summary.objective,
+                        model.summary.gap
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Next to nothing in X leaves the intercept; what is beyond all bounds leaves the rows that can't be decided.
+#[test]
+fn columns_at_the_ends_of_floating_point() {
+    for k in [2, 3] {
+        let data = Data::new(60, 3, k, 1.0, 131);
+        let scaled = |t: f64| Dense::new(60, 3, data.values.iter().map(|x| x * t).collect::<Vec<_>>()).unwrap();
+        let nothing = Lq::new(1.0).q(1.0).fit(&scaled(1e-100), &data.codes[..]).unwrap().summary.objective;
+        for q in [1.5, 2.0] {
+            let tiny = Lq::new(1.0).q(q).fit(&scaled(1e-300), &data.codes[..]).unwrap();
+            assert_eq!(tiny.summary.status, Status::Converged);
+            assert!(relative(tiny.summary.objective, nothing) < AGREEMENT, "k {k} q {q}: {}", tiny.summary.objective);
+            let large = Lq::new(1.0).q(q).fit(&scaled(1e5), &data.codes[..]).unwrap();
+            let huge = Lq::new(1.0).q(q).fit(&scaled(1e150), &data.codes[..]).unwrap();
+            assert!(huge.summary.objective <= large.summary.objective * (1.0 + AGREEMENT), "k {k} q {q}");
+        }
+    }
+}
+
+/// b is free: what is added to a column changes nothing.
+#[test]
+fn columns_far_from_zero_are_as_good() {
+    for k in [2, 3] {
+        let data = Data::new(80, 5, k, 1.0, 141);
+        for q in [0.5, 1.0, 1.5, 2.0] {
+            let lq = Lq::new(1.0).q(q);
+            let plain = fit(&data, &lq);
+            for by in [1e3, 1e8] {
+                let far =
+                    Data { values: data.values.iter().map(|x| x + by).collect(), ..Data::new(80, 5, k, 1.0, 141) };
+                for x in [&far.dense() as &dyn Design, &far.sparse()] {
+                    let model = lq.fit(x, &data.codes[..]).unwrap();
+                    assert_eq!(
+                        model.summary.status,
+                        Status::Converged,
+                        "k {k} q {q} + {by}: gap {}",
+                        model.summary.gap
+                    );
+                    // values were rounded to 1e8 of their last digits
+                    let ratio = relative(model.summary.objective, plain.summary.objective);
+                    assert!(ratio < 1e-5, "k {k} q {q} + {by}: {ratio}");
+                    let decided = model.predict_codes(x).unwrap();
+                    let same = plain.predict_codes(&data.dense()).unwrap();
+                    assert!(decided.iter().zip(&same).filter(|(a, b)| a != b).count() <= 1);
+                }
+                let path = lq.path(&far.dense(), &data.codes[..], &[0.3, 1.0]).unwrap();
+                assert!(relative(path[1].summary.objective, plain.summary.objective) < 1e-2);
+            }
+        }
+    }
+}
+
+/// Where no column pays, the intercept is all there is, and it is the best one.
+#[test]
+fn nothing_selected_is_certified() {
+    let mut random = common::Random(5);
+    for seed in 0..10 {
+        let (n, d) = (105, 52);
+        let factors: Vec<f64> = (0..n * 5).map(|_| random.normal()).collect();
+        let loads: Vec<f64> = (0..5 * d).map(|_| random.normal()).collect();
+        let entry = |at: usize| -> f64 { (0..5).map(|f| factors[at / d * 5 + f] * loads[f * d + at % d]).sum() };
+        let values: Vec<f64> = (0..n * d).map(|at| entry(at) + 0.3 * random.normal()).collect();
+        let codes: Vec<u32> = (0..n).map(|row| u32::from(values[row * d] + 2.0 * random.normal() > 0.0)).collect();
+        let x = Dense::new(n, d, values).unwrap();
+        let fewer = codes.iter().filter(|code| **code == 1).count().min(n - codes.iter().sum::<u32>() as usize);
+        for (q, c) in [(0.1, 0.0107), (0.3, 0.003)] {
+            let model = Lq::new(c).q(q).fit(&x, &codes[..]).unwrap();
+            assert_eq!(model.summary.status, Status::Converged, "seed {seed} q {q}: gap {}", model.summary.gap);
+            assert!(model.summary.objective <= 2.0 * c * fewer as f64 * (1.0 + AGREEMENT), "seed {seed} q {q}");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_is_named() {
+    let data = Data::new(30, 3, 2, 1.0, 151);
+    let x = data.dense();
+    let message = |lq: Lq, x: &dyn Design| lq.fit(x, &data.codes[..]).unwrap_err().to_string();
+    assert!(message(Lq::new(1e250), &x).contains("C = "));
+    assert!(message(Lq::new(1e150).cost(vec![vec![0.0, 1e100], vec![1.0, 0.0]]), &x).contains("costs"));
+    assert!(Lq::new(1.0).path(&x, &data.codes[..], &[1.0, 1e250]).is_err());
+    assert!(LqSearch::new(vec![1.0, 1e250], vec![1.0]).fit(&x, &data.codes[..]).is_err());
+    let mut large = data.values.clone();
+    large[3 * 4 + 1] = 1e300;
+    let large = Dense::new(30, 3, large).unwrap();
+    let told = message(Lq::new(1.0).feature_map(FeatureMap::Squares), &large);
+    assert!(told.contains("row 4") && told.contains("column 1") && told.contains("square"), "{told}");
+    // one row of a class is held out in one of the folds
+    let rare: Vec<u32> = (0..30).map(|row| u32::from(row == 7)).collect();
+    let told = LqSearch::new(vec![1.0], vec![1.0]).folds(3).fit(&x, &rare).unwrap_err().to_string();
+    assert!(told.contains("of 3") && told.contains("class"), "{told}");
+}
+
+#[test]
+fn the_steps_asked_for_are_the_most_taken() {
+    let data = Data::new(60, 10, 2, 1.0, 161);
+    for steps in [1, 2, 3] {
+        let model = fit(&data, &Lq::new(1.0).q(0.5).max_iter(steps));
+        assert!(model.summary.trace.len() <= steps + 1, "{:?}", model.summary.trace);
+    }
+}
+
+/// A fold guided by all rows ends where it ends by itself, for q >= 1; for q < 1 not above by much.
+#[test]
+fn a_guide_changes_the_way_and_not_the_end() {
+    let (whole, part) = (Data::new(90, 20, 2, 1.0, 171), Data::new(90, 20, 2, 1.0, 171));
+    let rows = 70;
+    let (x, all) = (Dense::new(rows, 20, &part.values[..rows * 20]).unwrap(), whole.dense());
+    let (cs, qs) = ([0.03, 0.3, 3.0], [0.5, 1.0, 1.5]);
+    let options = Options { tolerance: 1e-8, ..Options::default() };
+    let path = |guide: Option<lq::Guide>, problem: &LqProblem| {
+        lq::Path { cs: &cs, qs: &qs, screening: true, guide }.solve(problem, &options, &Control::default()).unwrap()
+    };
+    let solutions = path(None, &whole.problem(&all, 1.0, true));
+    let expansions = solutions.iter().flatten().map(|solution| solution.expansion[..rows].to_vec()).collect();
+    let problem = LqProblem { codes: &part.codes[..rows], caps: &part.caps[..rows], ..part.problem(&x, 1.0, true) };
+    let (alone, guided) = (path(None, &problem), path(Some(lq::Guide { solutions: &solutions, expansions }), &problem));
+    for ((q, alone), guided) in qs.iter().zip(&alone).zip(&guided) {
+        for (alone, guided) in alone.iter().zip(guided) {
+            let most = if *q < 1.0 { 0.05 } else { AGREEMENT };
+            assert!(
+                guided.objective <= alone.objective * (1.0 + most),
+                "q {q}: {} {}",
+                guided.objective,
+                alone.objective
+            );
+        }
+    }
+}
+
+/// More unknowns than are factored: conjugate gradients, and a gap that is honest whatever they reach.
+#[test]
+fn large_problems_are_solved_by_iterations() {
+    let (n, d) = (7000, 6500);
+    let mut random = common::Random(9);
+    let (mut starts, mut columns, mut values, mut codes) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..n {
+        let mut places: Vec<u32> = (0..4).map(|_| random.below(d) as u32).collect();
+        places.sort_unstable();
+        places.dedup();
+        let first = random.normal();
+        values.extend(places.iter().enumerate().map(|(at, _)| if at == 0 { first } else { random.normal() }));
+        codes.push(u32::from(first + 0.5 * random.normal() > 0.0));
+        columns.extend(places);
+        starts.push(values.len());
+    }
+    let x = Csr::new(n, d, starts, columns, values).unwrap();
+    let model = Lq::new(0.3).q(1.5).tol(1e-3).fit(&x, &codes[..]).unwrap();
+    assert_eq!(model.summary.status, Status::Converged, "gap {}", model.summary.gap);
 }

@@ -18,6 +18,9 @@ use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::{Solution, Start, lq};
 
+/// C times weights and costs beyond which a row can't be told from one that must be decided rightly.
+const LARGEST_CAP: f64 = 1e200;
+
 /// Parameters of the L_q machine.
 ///
 /// ```
@@ -112,7 +115,21 @@ impl Lq {
     pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
-        self.on_columns(x, |mapped| mapped.check_finite())
+        x.check_finite()?;
+        self.on_columns(x, |mapped| mapped.check_finite()).map_err(|error| in_terms_of_x(error, x))
+    }
+
+    /// Refuses a C beyond what can be told apart from infinity: as a cap, C times weights and costs.
+    pub(crate) fn check_caps(&self, c: f64, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<()> {
+        let weight = self.unit_caps(labels, sample_weight)?.into_iter().fold(0.0, f64::max);
+        let cost = self.costs(labels)?.map_or(1.0, |cost| cost.into_iter().fold(0.0, f64::max));
+        match c * weight * cost < LARGEST_CAP {
+            true => Ok(()),
+            false => {
+                let allowed = format!("a number that is below {LARGEST_CAP:e} when multiplied by weights and costs");
+                Err(Error::parameter("C", c, allowed))
+            }
+        }
     }
 
     /// Does something with the columns f is linear in.
@@ -156,6 +173,7 @@ impl Lq {
         request: &FitRequest,
         start: Option<Start>,
     ) -> Result<Model> {
+        self.check_caps(self.common.c, labels, request.sample_weight)?;
         let caps = self.common.caps(labels, request.sample_weight)?;
         let cost = self.costs(labels)?;
         let solution = self.on_columns(x, |mapped| {
@@ -204,13 +222,14 @@ impl Lq {
         let labels = y.labels();
         self.check_data(x, &labels, request)?;
         cs.iter().try_for_each(|&c| positive("Cs", c))?;
+        cs.iter().try_for_each(|&c| self.check_caps(c, &labels, request.sample_weight))?;
         let caps = self.unit_caps(&labels, request.sample_weight)?;
         let cost = self.costs(&labels)?;
         self.in_pool(|| {
             let solutions = self.on_columns(x, |mapped| {
                 let problem = self.problem(mapped, &labels, &caps, cost.as_deref());
                 let options = self.common.options(self.tolerance(mapped, &labels), None);
-                lq::Path { cs, qs: &[self.q], screening: true }.solve(&problem, &options, &request.control)
+                lq::Path { cs, qs: &[self.q], screening: true, guide: None }.solve(&problem, &options, &request.control)
             })?;
             let models = solutions.into_iter().flatten().zip(cs).map(|(solution, &c)| {
                 let at = self.clone().c(c);
@@ -248,6 +267,21 @@ impl Lq {
             scores: None,
         };
         Ok(Model { predictor, summary, training: Some(training) })
+    }
+}
+
+/// The complaint about a square as one about the column it is the square of.
+fn in_terms_of_x(error: Error, x: &dyn Design) -> Error {
+    match error {
+        Error::Value { row, column: Some(column), .. } if column >= x.cols() => {
+            let mut values = vec![0.0; x.cols()];
+            x.copy_row(row, &mut values);
+            let column = column - x.cols();
+            let problem =
+                format!("the square of {} is not finite, and feature_map = \"squares\" needs it", values[column]);
+            Error::Value { what: "X", row, column: Some(column), problem }
+        }
+        other => other,
     }
 }
 

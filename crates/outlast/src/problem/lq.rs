@@ -35,7 +35,7 @@ pub struct LqProblem<'a> {
     pub classes: usize,
     /// 1 for two classes with a single function, else `classes`: the joint form.
     pub functions: usize,
-    /// C times the weight of each row, finite and >= 0.
+    /// C times the weight of each row, >= 0; with costs below 1e200.
     pub caps: &'a [f64],
     /// Factors on the terms, classes x classes, row = true class; without them all 1.
     pub cost: Option<&'a [f64]>,
@@ -64,7 +64,7 @@ impl<'a> LqProblem<'a> {
             return 0.0;
         }
         let factor = self.cost.map_or(1.0, |cost| cost[own * self.classes + other]);
-        (self.caps[row] * factor).min(1e200)
+        self.caps[row] * factor
     }
 
     /// The same problem on other columns.

@@ -1,7 +1,7 @@
 //! C and q of the L_q machine, chosen by cross-validation or on a tuning set.
 //!
-//! Every fold, and all rows together, are solved along the whole grid by [`Path`], in which each point is the start of others; folds
-//! are spread over the cores. The error of a point is the share of held-out weight that is decided wrongly, or with a cost matrix the
+//! All rows, then every fold, are solved along the whole grid by [`Path`], in which each point is the start of others. What all rows
+//! found guides the folds, which are spread over the cores. The error of a point is the share of held-out weight that is decided wrongly, or with a cost matrix the
 //! mean cost of the decisions. The point with the least mean error is chosen; of several, the one with the fewest variables on all
 //! rows, then the smaller C. The model is then fitted to all rows with every start a fit has, and that of the path beside them.
 
@@ -10,9 +10,12 @@ use crate::data::{Design, Labels, Repeated, Target};
 use crate::error::{Error, Result};
 use crate::model::condense::Condensed;
 use crate::model::{Estimator, FitRequest, Lq, Model, Rows};
-use crate::solver::lq::Path;
+use crate::solver::lq::{Guide, Path};
 use crate::solver::{Solution, Start};
 use rayon::prelude::*;
+
+/// Multipliers of all points, in numbers, that are kept to guide the folds.
+const MOST_KEPT: usize = 20_000_000;
 
 /// A grid of C and q to choose from.
 ///
@@ -148,6 +151,8 @@ impl LqSearch {
             return Err(Error::shape("cv", "no splits", "at least one"));
         }
         splits.iter().try_for_each(|split| split.check(x.rows()))?;
+        self.check_caps(&labels, request)?;
+        self.check_classes(&labels, splits, request)?;
         self.base.in_pool(|| self.cross_validate(x, &labels, splits, request))
     }
 
@@ -162,10 +167,11 @@ impl LqSearch {
         let labels = y.labels();
         self.check()?;
         self.base.check_data(x, &labels, request)?;
+        self.check_caps(&labels, request)?;
         let codes = known_codes(&labels, x.cols(), tuning.0, &tuning.1.labels())?;
         self.base.in_pool(|| {
             let all: Vec<u32> = (0..x.rows() as u32).collect();
-            let path = self.solve(x, &labels, &all, request)?;
+            let path: Vec<Solution> = self.solve(x, &labels, &all, None, request)?.into_iter().flatten().collect();
             let cost = self.base.costs(&labels)?;
             let held = HeldOut {
                 x: tuning.0,
@@ -179,6 +185,34 @@ impl LqSearch {
         })
     }
 
+    fn check_caps(&self, labels: &Labels, request: &FitRequest) -> Result<()> {
+        self.cs.iter().try_for_each(|&c| self.base.check_caps(c, labels, request.sample_weight))
+    }
+
+    /// Two classes at least must have weight in every training part.
+    fn check_classes(&self, labels: &Labels, splits: &[Split], request: &FitRequest) -> Result<()> {
+        let caps = self.base.unit_caps(labels, request.sample_weight)?;
+        for (at, split) in splits.iter().enumerate() {
+            let mut present = vec![false; labels.classes().len()];
+            let counted = split.train.iter().filter(|&&row| caps[row as usize] > 0.0);
+            counted.for_each(|&row| present[labels.codes()[row as usize] as usize] = true);
+            if present.iter().filter(|present| **present).count() < 2 {
+                let only = present.iter().position(|present| *present);
+                let left = only.map_or("rows without weight".to_string(), |class| {
+                    format!("rows of class {}", crate::error::quoted(&labels.classes()[class].to_string()))
+                });
+                let split = at + 1;
+                let problem = format!(
+                    "split {split} of {} leaves only {left} to fit, and two classes are needed: take fewer folds, or other splits",
+                    splits.len()
+                );
+                return Err(Error::Classes { problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows first, which guide the folds.
     fn cross_validate(
         &self,
         x: &dyn Design,
@@ -187,14 +221,11 @@ impl LqSearch {
         request: &FitRequest,
     ) -> Result<LqChoice> {
         let cost = self.base.costs(labels)?;
-        let all = Split { train: (0..x.rows() as u32).collect(), test: Vec::new() };
-        // all rows, the largest task, first
-        let tasks: Vec<&Split> = std::iter::once(&all).chain(splits).collect();
-        let run = |split: &&Split| -> Result<(Vec<Solution>, Vec<f64>)> {
-            let path = self.solve(x, labels, &split.train, request)?;
-            if split.test.is_empty() {
-                return Ok((path, Vec::new()));
-            }
+        let all: Vec<u32> = (0..x.rows() as u32).collect();
+        let whole = self.solve(x, labels, &all, None, request)?;
+        let run = |split: &Split| -> Result<(Vec<Solution>, Vec<f64>)> {
+            let path = self.solve(x, labels, &split.train, Some(&whole), request)?;
+            let path: Vec<Solution> = path.into_iter().flatten().map(slim).collect();
             let rows = Rows::copy(x, &split.test)?;
             let codes: Vec<u32> = split.test.iter().map(|&row| labels.codes()[row as usize]).collect();
             let weight = |&row: &u32| request.sample_weight.map_or(1.0, |weights| weights[row as usize]);
@@ -208,16 +239,22 @@ impl LqSearch {
             let errors = self.errors(&path, &held);
             Ok((path, errors))
         };
-        let results: Vec<Result<(Vec<Solution>, Vec<f64>)>> = tasks.par_iter().with_max_len(1).map(run).collect();
-        let mut results = results.into_iter().collect::<Result<Vec<_>>>()?;
-        let (path, _) = results.remove(0);
+        let results: Vec<Result<(Vec<Solution>, Vec<f64>)>> = splits.par_iter().with_max_len(1).map(run).collect();
+        let results = results.into_iter().collect::<Result<Vec<_>>>()?;
         let errors: Vec<f64> = results.iter().flat_map(|(_, errors)| errors.iter().copied()).collect();
         let paths = results.into_iter().map(|(path, _)| path).collect();
-        self.choose(x, labels, path, errors, paths, request)
+        self.choose(x, labels, whole.into_iter().flatten().map(slim).collect(), errors, paths, request)
     }
 
-    /// The whole grid on some rows.
-    fn solve(&self, x: &dyn Design, labels: &Labels, rows: &[u32], request: &FitRequest) -> Result<Vec<Solution>> {
+    /// The whole grid on some rows, by q and then by C; `guide` is that of all rows.
+    fn solve(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        rows: &[u32],
+        guide: Option<&[Vec<Solution>]>,
+        request: &FitRequest,
+    ) -> Result<Vec<Vec<Solution>>> {
         let caps = self.base.unit_caps(labels, request.sample_weight)?;
         let cost = self.base.costs(labels)?;
         let caps: Vec<f64> = rows.iter().map(|&row| caps[row as usize]).collect();
@@ -225,8 +262,7 @@ impl LqSearch {
         let some = Labels::from_codes(labels.classes().to_vec(), codes)?;
         // columns are read again and again: rows next to each other
         let copied = Rows::copy(x, rows)?;
-        let solutions = self.base.on_columns(copied.as_design(), |mapped| {
-            let options = self.base.common.search_options();
+        self.base.on_columns(copied.as_design(), |mapped| {
             let few = match self.base.is_small(mapped, &some) {
                 true => Some(Condensed::new(mapped, &some, &caps)?),
                 false => None,
@@ -236,10 +272,17 @@ impl LqSearch {
                 (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, cost.as_deref()),
                 _ => self.base.problem(mapped, &some, &caps, cost.as_deref()),
             };
-            Path { cs: &self.cs, qs: &self.qs, screening: true }.solve(&problem, &options, &request.control)
-        })?;
-        let slim = |solution: Solution| Solution { expansion: Vec::new(), decision: Vec::new(), ..solution };
-        Ok(solutions.into_iter().flatten().map(slim).collect())
+            let guide = guide.map(|solutions| guide_of(solutions, rows, few.as_ref(), problem.functions));
+            let path = Path { cs: &self.cs, qs: &self.qs, screening: true, guide };
+            let found = path.solve(&problem, &self.base.common.search_options(), &request.control)?;
+            let kept = problem.functions * rows.len() * self.cs.len() * self.qs.len() <= MOST_KEPT;
+            let finish = |solution: Solution| match &few {
+                _ if !kept => slim(solution),
+                Some(few) => few.expand(solution, mapped, &caps),
+                None => solution,
+            };
+            Ok(found.into_iter().map(|list| list.into_iter().map(finish).collect()).collect())
+        })
     }
 
     /// The error of each point.
@@ -343,6 +386,23 @@ impl LqSearch {
             model,
         })
     }
+}
+
+/// The path of all rows as a guide for some of them, which `few` may have condensed.
+fn guide_of<'a>(solutions: &'a [Vec<Solution>], rows: &[u32], few: Option<&Condensed>, functions: usize) -> Guide<'a> {
+    let on_rows = |solution: &Solution| -> Vec<f64> {
+        let of_row = |&row: &u32| &solution.expansion[row as usize * functions..][..functions];
+        let some: Vec<f64> = rows.iter().flat_map(of_row).copied().collect();
+        few.map_or(some.clone(), |few| few.gather(&some, functions))
+    };
+    let known = solutions.iter().flatten().all(|solution| !solution.expansion.is_empty());
+    let expansions = if known { solutions.iter().flatten().map(on_rows).collect() } else { Vec::new() };
+    Guide { solutions, expansions }
+}
+
+/// A solution without what belongs to its rows.
+fn slim(solution: Solution) -> Solution {
+    Solution { expansion: Vec::new(), decision: Vec::new(), ..solution }
 }
 
 /// Values of C worth trying: from below where the first variable comes in at q = 1 to a thousand times that, evenly in the

@@ -4,7 +4,7 @@
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT};
 use outlast::problem::TwoClass;
-use outlast::{Dense, KernelFunction};
+use outlast::{Csr, Dense, KernelFunction};
 
 /// SplitMix64, so that every problem is the same on every machine.
 pub struct Random(pub u64);
@@ -31,6 +31,52 @@ impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         (self.unit() * n as f64) as usize
     }
+}
+
+/// How [`planes`] decides.
+pub struct Noise {
+    /// Columns that count, the first ones.
+    pub used: usize,
+    /// Of the score of each class.
+    pub spread: f64,
+    /// Share of labels at random.
+    pub flipped: f64,
+}
+
+/// Rows of k classes from noisy planes on the first few columns: values, row-major, and codes. Every class occurs.
+pub fn planes(n: usize, d: usize, k: usize, noise: &Noise, seed: u64) -> (Vec<f64>, Vec<u32>) {
+    let mut random = Random(seed);
+    let used = d.min(noise.used);
+    let planes: Vec<f64> = (0..k * used).map(|_| random.normal()).collect();
+    let values: Vec<f64> = (0..n * d).map(|_| random.normal()).collect();
+    let code = |row: usize| {
+        let x = &values[row * d..row * d + used];
+        let score = |plane: &[f64]| -> f64 { plane.iter().zip(x).map(|(a, b)| a * b).sum() };
+        let scores: Vec<f64> =
+            planes.chunks_exact(used).map(|plane| score(plane) + noise.spread * random.normal()).collect();
+        let best = (0..k).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
+        let flipped = noise.flipped > 0.0 && random.unit() < noise.flipped;
+        match row {
+            row if row < k => row as u32,
+            _ if flipped => random.below(k) as u32,
+            _ => best as u32,
+        }
+    };
+    let codes = (0..n).map(code).collect();
+    (values, codes)
+}
+
+/// Row-major values with the zeros left out.
+pub fn csr(n: usize, d: usize, values: &[f64]) -> Csr<'static> {
+    let (mut starts, mut columns, mut stored) = (vec![0], Vec::new(), Vec::new());
+    for row in values.chunks_exact(d) {
+        for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            columns.push(column as u32);
+            stored.push(value);
+        }
+        starts.push(stored.len());
+    }
+    Csr::new(n, d, starts, columns, stored).unwrap()
 }
 
 /// Rows, signs and weights of a noisy two-class problem.

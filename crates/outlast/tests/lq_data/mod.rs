@@ -1,7 +1,7 @@
 //! L_q problems, a judge of their solutions, and a general conic solver for q = 1 and q = 2.
 #![allow(dead_code)]
 
-use super::common::Random;
+use super::common::{Noise, Random, csr, planes};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT};
 use outlast::problem::LqProblem;
@@ -26,20 +26,7 @@ pub struct Data {
 
 impl Data {
     pub fn new(n: usize, d: usize, k: usize, c: f64, seed: u64) -> Data {
-        let mut random = Random(seed);
-        let used = d.min(3);
-        let planes: Vec<f64> = (0..k * used).map(|_| random.normal()).collect();
-        let values: Vec<f64> = (0..n * d).map(|_| random.normal()).collect();
-        let code = |row: usize, random: &mut Random| {
-            let x = &values[row * d..row * d + used];
-            let score = |class: usize| -> f64 {
-                planes[class * used..(class + 1) * used].iter().zip(x).map(|(a, b)| a * b).sum()
-            };
-            let scores: Vec<f64> = (0..k).map(|class| score(class) + 0.5 * random.normal()).collect();
-            let best = (0..k).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
-            if row < k { row as u32 } else { best as u32 }
-        };
-        let codes = (0..n).map(|row| code(row, &mut random)).collect();
+        let (values, codes) = planes(n, d, k, &Noise { used: 3, spread: 0.5, flipped: 0.0 }, seed);
         let functions = if k == 2 { 1 } else { k };
         Data { n, d, k, functions, values, codes, caps: vec![c; n], cost: None }
     }
@@ -59,15 +46,7 @@ impl Data {
     }
 
     pub fn sparse(&self) -> Csr<'static> {
-        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in self.values.chunks_exact(self.d) {
-            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-                columns.push(column as u32);
-                values.push(value);
-            }
-            starts.push(values.len());
-        }
-        Csr::new(self.n, self.d, starts, columns, values).unwrap()
+        csr(self.n, self.d, &self.values)
     }
 
     pub fn problem<'a>(&'a self, x: &'a dyn Design, q: f64, intercept: bool) -> LqProblem<'a> {

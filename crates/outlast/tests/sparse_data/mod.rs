@@ -1,7 +1,7 @@
 //! Problems with an l1 penalty, a judge of their solutions, and a general conic solver on the linear program.
 #![allow(dead_code)]
 
-use super::common::Random;
+use super::common::{Noise, Random, csr, planes};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT};
 use outlast::problem::{Candidate, Majorant, ManyCandidate, ManyClass, Norm, Terms, TwoClass};
@@ -30,28 +30,7 @@ pub struct Data {
 impl Data {
     /// Rates are all 1: one per column for two classes, one per column and class for more.
     pub fn new(n: usize, d: usize, k: usize, cap: f64, seed: u64) -> Data {
-        let mut random = Random(seed);
-        let used = d.min(4);
-        let planes: Vec<f64> = (0..k * used).map(|_| random.normal()).collect();
-        let values: Vec<f64> = (0..n * d).map(|_| random.normal()).collect();
-        let codes = (0..n)
-            .map(|row| {
-                let x = &values[row * d..row * d + used];
-                let score = |class: usize| -> f64 {
-                    planes[class * used..(class + 1) * used].iter().zip(x).map(|(a, b)| a * b).sum()
-                };
-                let scores: Vec<f64> = (0..k).map(|class| score(class) + 0.4 * random.normal()).collect();
-                let best = (0..k).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
-                let flipped = random.unit() < 0.1;
-                if row < k {
-                    row as u32
-                } else if flipped {
-                    random.below(k) as u32
-                } else {
-                    best as u32
-                }
-            })
-            .collect();
+        let (values, codes) = planes(n, d, k, &Noise { used: 4, spread: 0.4, flipped: 0.1 }, seed);
         let functions = if k == 2 { 1 } else { k };
         Data { n, d, k, values, codes, caps: vec![cap; n], rates: vec![1.0; functions * d] }
     }
@@ -75,15 +54,7 @@ impl Data {
     }
 
     pub fn sparse(&self) -> Csr<'static> {
-        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in self.values.chunks_exact(self.d) {
-            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-                columns.push(column as u32);
-                values.push(value);
-            }
-            starts.push(values.len());
-        }
-        Csr::new(self.n, self.d, starts, columns, values).unwrap()
+        csr(self.n, self.d, &self.values)
     }
 
     pub fn signs(&self) -> Vec<f64> {

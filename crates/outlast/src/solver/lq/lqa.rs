@@ -82,7 +82,9 @@ impl Majorizer for Approximation<'_> {
 
     fn minimize(&mut self, _: f64, _: &Control) -> Result<Step> {
         let problem = self.problem;
-        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &self.bends, &self.curvature);
+        let largest = problem.caps.iter().fold(0.0f64, |largest, cap| largest.max(*cap));
+        let (x, functions, intercept) = (problem.x, problem.functions, problem.intercept);
+        let normal = Normal::new(x, functions, intercept, &self.bends, &self.curvature, largest);
         let Some(normal) = normal else {
             return Ok(Step { gap: 0.0, iterations: 1, status: Status::Inaccurate });
         };

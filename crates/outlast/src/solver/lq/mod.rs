@@ -4,13 +4,16 @@
 //! |---|---|---|
 //! | < 1 | reweighted l1 problems from several starts | `portfolio`, `reweight` |
 //! | 1 | the l1 engine | `solver::proximal` |
-//! | 1 to 2 | an interior point method in the dual | `smooth` |
+//! | 1 to 2 | an interior point method | `smooth`, `normal` |
 //! | 2, one function | the solvers of the quadratic penalty | `solver::linear`, `solver::coordinate` |
 //! | any, if asked for | the paper's quadratic approximation from discriminant analysis | `lqa`, `discriminant` |
+//!
+//! Columns far from 0 are centred, and units changed, by `frame`.
 //!
 //! It stops on the relative duality gap of the convex problem, for q < 1 that of the last reweighted one.
 
 mod discriminant;
+mod frame;
 mod lqa;
 mod normal;
 mod path;
@@ -18,11 +21,11 @@ mod portfolio;
 mod reweight;
 mod smooth;
 
-pub use path::Path;
+pub use path::{Guide, Path};
 
 use super::majorize::Step;
 use super::proximal::{self, Weighted};
-use super::{Options, Solution, choose, solve as solve_problem};
+use super::{Options, Solution, Status, choose, solve as solve_problem};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, LqProblem, Norm, Problem, TwoClass};
@@ -31,6 +34,8 @@ use crate::problem::{KernelFunction, Loss, LqProblem, Norm, Problem, TwoClass};
 pub const NAMES: &[&str] = &["auto", LQA];
 /// The paper's algorithm.
 pub const LQA: &str = "lqa";
+/// Unknowns up to which what the solvers of the quadratic penalty leave inaccurate is solved again.
+const MOST_AGAIN: usize = 1000;
 /// The interior point method.
 pub const SMOOTH: &str = "lq-interior";
 
@@ -39,13 +44,35 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
     if !NAMES.contains(&solver) {
         return Err(Error::parameter("solver", format!("{solver:?}"), format!("one of {}", NAMES.join(", "))));
     }
-    match problem.q {
+    let run = |problem: &LqProblem, options: &Options| match problem.q {
         _ if solver == LQA => lqa::solve(problem, options, control),
         1.0 => absolute(problem, options, control),
-        2.0 if problem.functions == 1 => square(problem, options, control),
-        q if q > 1.0 => smooth::solve(problem, options, control),
+        q if q > 1.0 => curved(problem, options, control),
         _ => portfolio::solve(problem, options, control),
-    }
+    };
+    only(frame::centred(problem, options, |problem, options, _| Ok(vec![run(problem, options)?]))?)
+}
+
+/// The solution of a list of one.
+fn only(list: Vec<Solution>) -> Result<Solution> {
+    let nothing = || Error::Numerical { problem: "no solution was found".to_string() };
+    list.into_iter().next().ok_or_else(nothing)
+}
+
+/// q > 1
+fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    frame::in_units(problem, options, control, |problem, options| {
+        if problem.q < 2.0 || problem.functions > 1 {
+            return smooth::solve(problem, options, control);
+        }
+        let found = square(problem, options, control)?;
+        let unknowns = normal::unknowns(problem.rows(), problem.x.cols(), 1);
+        if found.status != Status::Inaccurate || unknowns > MOST_AGAIN {
+            return Ok(found);
+        }
+        let other = smooth::solve(problem, options, control)?;
+        Ok(if other.gap < found.gap { other } else { found })
+    })
 }
 
 /// The local minimum that reweighting leads to from one start, for q <= 1.
@@ -57,8 +84,15 @@ pub fn descend(
     control: &Control,
 ) -> Result<Solution> {
     let (_, fine) = portfolio::efforts(options);
-    let found = reweight::follow(problem, weights, intercepts, None, &fine, control)?;
-    Ok(portfolio::solution(problem, found))
+    let start =
+        super::Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
+    let options = Options { start: Some(start), ..options.clone() };
+    let run = |problem: &LqProblem, options: &Options, _: &[f64]| {
+        let b = options.start.as_ref().map_or(intercepts, |start| &start.intercepts);
+        let found = reweight::follow(problem, weights, b, None, &fine, control)?;
+        Ok(vec![portfolio::solution(problem, found)])
+    };
+    only(frame::centred(problem, &options, run)?)
 }
 
 /// Rows x functions from functions x rows.

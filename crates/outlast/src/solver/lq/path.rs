@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
-//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and the l1 solutions
-//!           of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already; those that did not change with C
-//!           are left out
-//! q > 1     each C by itself; two classes with q = 2 start from the C before
+//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and
+//!           without a guide  the l1 solutions of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already;
+//!                            those that did not change with C are left out
+//!           with a guide     its solution for the same C and q
+//! q > 1     C rising, each from the one before
 //! ```
+//!
+//! A guide is the path of a problem much like this one: of all rows, where these are the training rows of a fold.
 //!
 //! *Screening.* A column takes part once its bound |x_c'V| <= rate fails by more than the accuracy, and is looked at again at every
 //! certificate: what is left out is checked afterwards, so that nothing is lost (the gap counts all columns). For q < 1 columns at 0
@@ -16,7 +19,7 @@ use super::super::proximal::Weighted;
 use super::super::{Options, Solution, Status};
 use super::portfolio::{self, Start};
 use super::reweight::Effort;
-use super::{smooth, square};
+use super::{curved, frame};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::LqProblem;
@@ -36,81 +39,149 @@ pub struct Path<'a> {
     pub qs: &'a [f64],
     /// Whether columns are left out until they are needed; only a test has reason to say no.
     pub screening: bool,
+    /// Where to start from.
+    pub guide: Option<Guide<'a>>,
+}
+
+/// The path of a problem much like this one, for the same C and q.
+#[derive(Debug, Clone)]
+pub struct Guide<'a> {
+    /// By q, then by C.
+    pub solutions: &'a [Vec<Solution>],
+    /// V of each on the rows of this problem, rows x functions, in the same order; none, where they are not known.
+    pub expansions: Vec<Vec<f64>>,
 }
 
 impl Path<'_> {
     /// Solves for every q and C: solutions by q, then by C, in the order given. The caps of `problem` are those of C = 1.
     pub fn solve(&self, problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Vec<Solution>>> {
-        let mut rising: Vec<usize> = (0..self.cs.len()).collect();
-        rising.sort_by(|&a, &b| self.cs[a].total_cmp(&self.cs[b]));
-        let mut falling: Vec<usize> = (0..self.qs.len()).collect();
-        falling.sort_by(|&a, &b| self.qs[b].total_cmp(&self.qs[a]));
-        let needed = self.qs.iter().any(|q| *q <= 1.0);
-        let absolute = if needed { self.absolute(problem, &rising, options, control)? } else { Vec::new() };
-        let mut all: Vec<Vec<Solution>> = vec![Vec::new(); self.qs.len()];
-        let mut before: Option<usize> = None;
-        for at in falling {
-            let q = self.qs[at];
-            let scaled = LqProblem { q, ..*problem };
-            all[at] = match q {
-                1.0 => absolute.clone(),
-                q if q > 1.0 => self.smooth(&scaled, &rising, options, control)?,
-                _ => {
-                    let above = before.map(|before| &all[before][..]).unwrap_or(&absolute);
-                    self.reweighted(&scaled, &rising, &absolute, above, options, control)?
-                }
-            };
-            if q < 1.0 {
-                before = Some(at);
-            }
+        let mut all = frame::centred(problem, options, |problem, options, centers| {
+            Walk::new(self, problem, options, control, centers).all()
+        })?
+        .into_iter();
+        Ok(self.qs.iter().map(|_| all.by_ref().take(self.cs.len()).collect()).collect())
+    }
+}
+
+/// A path on columns of its own.
+struct Walk<'a> {
+    path: &'a Path<'a>,
+    problem: &'a LqProblem<'a>,
+    options: &'a Options,
+    control: &'a Control<'a>,
+    /// What was taken off the columns, if anything was.
+    centers: &'a [f64],
+    /// Places of C in the list, rising.
+    rising: Vec<usize>,
+}
+
+/// What is known when the solutions for a q < 1 are looked for: those for q = 1, and those for the next larger q.
+struct Known<'a> {
+    absolute: &'a [Solution],
+    above: &'a [Solution],
+    /// Place of q in the list.
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        path: &'a Path<'a>,
+        problem: &'a LqProblem<'a>,
+        options: &'a Options,
+        control: &'a Control<'a>,
+        centers: &'a [f64],
+    ) -> Self {
+        let mut rising: Vec<usize> = (0..path.cs.len()).collect();
+        rising.sort_by(|&a, &b| path.cs[a].total_cmp(&path.cs[b]));
+        Walk { path, problem, options, control, centers, rising }
+    }
+
+    /// By q, then by C.
+    fn all(&self) -> Result<Vec<Solution>> {
+        let (up, above) = rayon::join(|| self.up_to_one(), || self.above_one());
+        let mut found: Vec<(usize, Vec<Solution>)> = up?;
+        found.extend(above?);
+        found.sort_by_key(|(at, _)| *at);
+        Ok(found.into_iter().flat_map(|(_, list)| list).collect())
+    }
+
+    /// C at a place of the list.
+    fn c(&self, at: usize) -> f64 {
+        self.path.cs[at]
+    }
+
+    /// The caps of a C.
+    fn caps(&self, at: usize) -> Vec<f64> {
+        self.problem.caps.iter().map(|cap| self.c(at) * cap).collect()
+    }
+
+    /// A solution of the guide as a start here.
+    fn guided(&self, q: usize, c: usize) -> Option<Start> {
+        let guide = self.path.guide.as_ref()?;
+        let solution = guide.solutions.get(q)?.get(c)?;
+        let weights = solution.weights.clone()?;
+        let mut intercepts = solution.intercepts.clone();
+        frame::move_intercepts(Some(&weights), &mut intercepts, self.centers, 1.0);
+        let expansion = guide.expansions.get(q * self.path.cs.len() + c).cloned();
+        let fits = weights.len() == self.problem.functions * self.problem.x.cols();
+        fits.then_some(Start { weights, intercepts, expansion })
+    }
+
+    /// Every q <= 1, falling.
+    fn up_to_one(&self) -> Result<Vec<(usize, Vec<Solution>)>> {
+        let qs = self.path.qs;
+        let mut falling: Vec<usize> = (0..qs.len()).filter(|&at| qs[at] <= 1.0).collect();
+        falling.sort_by(|&a, &b| qs[b].total_cmp(&qs[a]));
+        if falling.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(all)
+        let absolute = self.absolute()?;
+        let mut found: Vec<(usize, Vec<Solution>)> = Vec::new();
+        for at in falling {
+            let above = found.last().map_or(&absolute, |(_, list)| list);
+            let list = match qs[at] == 1.0 {
+                true => absolute.clone(),
+                false => self.reweighted(&Known { absolute: &absolute, above, at })?,
+            };
+            found.push((at, list));
+        }
+        Ok(found)
+    }
+
+    /// Every q > 1.
+    fn above_one(&self) -> Result<Vec<(usize, Vec<Solution>)>> {
+        let above = (0..self.path.qs.len()).filter(|&at| self.path.qs[at] > 1.0);
+        above.map(|at| Ok((at, self.smooth(self.path.qs[at])?))).collect()
     }
 
     /// q = 1, in the order of the list.
-    fn absolute(
-        &self,
-        problem: &LqProblem,
-        rising: &[usize],
-        options: &Options,
-        control: &Control,
-    ) -> Result<Vec<Solution>> {
-        let mut engine = Weighted::new(&LqProblem { q: 1.0, ..*problem }, options.max_iterations);
-        engine.screen(self.screening);
-        let mut found: Vec<Option<Solution>> = vec![None; self.cs.len()];
+    fn absolute(&self) -> Result<Vec<Solution>> {
+        let problem = LqProblem { q: 1.0, ..*self.problem };
+        let mut engine = Weighted::new(&problem, self.options.max_iterations);
+        engine.screen(self.path.screening);
+        let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
         let mut last = 1.0;
-        for &at in rising {
-            control.check()?;
-            engine.scale_caps(self.cs[at] / last);
-            last = self.cs[at];
-            let step = engine.minimize(options.tolerance, control)?;
-            let caps = caps_at(problem, last);
-            found[at] = Some(super::solution(&LqProblem { q: 1.0, caps: &caps, ..*problem }, &engine, step));
+        for &at in &self.rising {
+            self.control.check()?;
+            engine.scale_caps(self.c(at) / last);
+            last = self.c(at);
+            let step = engine.minimize(self.options.tolerance, self.control)?;
+            found[at] = Some(super::solution(&LqProblem { caps: &self.caps(at), ..problem }, &engine, step));
         }
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// q > 1
-    fn smooth(
-        &self,
-        problem: &LqProblem,
-        rising: &[usize],
-        options: &Options,
-        control: &Control,
-    ) -> Result<Vec<Solution>> {
-        let mut found: Vec<Option<Solution>> = vec![None; self.cs.len()];
-        let mut options = options.clone();
-        for &at in rising {
-            control.check()?;
-            let caps = caps_at(problem, self.cs[at]);
-            let problem = LqProblem { caps: &caps, ..*problem };
-            let solution = if problem.q == 2.0 && problem.functions == 1 {
-                square(&problem, &options, control)?
-            } else {
-                smooth::solve(&problem, &options, control)?
-            };
+    /// q > 1, in the order of the list.
+    fn smooth(&self, q: f64) -> Result<Vec<Solution>> {
+        let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
+        let mut options = self.options.clone();
+        for (place, &at) in self.rising.iter().enumerate() {
+            self.control.check()?;
+            let solution = curved(&LqProblem { q, caps: &self.caps(at), ..*self.problem }, &options, self.control)?;
+            // multipliers grow with C, at their bounds in proportion
+            let growth = self.rising.get(place + 1).map_or(1.0, |&next| self.c(next) / self.c(at));
             options.start = Some(super::super::Start {
-                expansion: solution.expansion.clone(),
+                expansion: solution.expansion.iter().map(|v| v * growth).collect(),
                 weights: solution.weights.clone(),
                 intercepts: solution.intercepts.clone(),
             });
@@ -119,90 +190,101 @@ impl Path<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// q < 1
-    fn reweighted(
-        &self,
-        problem: &LqProblem,
-        rising: &[usize],
-        absolute: &[Solution],
-        above: &[Solution],
-        options: &Options,
-        control: &Control,
-    ) -> Result<Vec<Solution>> {
-        let (rough, fine) = portfolio::efforts(options);
+    /// q < 1, in the order of the list.
+    fn reweighted(&self, known: &Known) -> Result<Vec<Solution>> {
+        let (rough, fine) = portfolio::efforts(self.options);
         // neighbours are close: what a step gains below the tolerance is left
         let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..rough };
-        let fine = Effort { decrease: fine.decrease.max(0.1 * options.tolerance), ..fine };
-        let mut found: Vec<Option<Solution>> = vec![None; self.cs.len()];
-        let mut larger: Option<usize> = None;
-        for (place, &at) in rising.iter().enumerate().rev() {
-            control.check()?;
-            let caps = caps_at(problem, self.cs[at]);
-            let problem = LqProblem { caps: &caps, ..*problem };
-            // a source that is as it was for the larger C leads where it led then
-            let next = |place: usize| rising.get(place + 1).copied();
-            let moved = |list: &[Solution], place: usize| {
-                next(place).is_none_or(|next| !alike(&list[rising[place]], &list[next]))
-            };
-            let mut sources: Vec<(&Solution, f64)> = Vec::new();
-            if moved(above, place) {
-                sources.push((&above[at], 1.0));
-            }
-            for factor in STRONGER {
-                let reached = |&other: &usize| self.cs[rising[other]] >= 0.999 * factor * self.cs[at];
-                let Some(other) = (place..rising.len()).find(reached) else { continue };
-                let source = &absolute[rising[other]];
-                let weights = source.weights.as_deref().unwrap_or(&[]);
-                let sparse = portfolio::columns_used(&problem, weights) <= portfolio::most_columns(&problem);
-                if sparse && moved(absolute, other) {
-                    sources.push((source, self.cs[at] / self.cs[rising[other]]));
-                }
-            }
-            let source = |larger: usize| Some((found[larger].as_ref()?, self.cs[at] / self.cs[larger]));
-            sources.extend(larger.and_then(source));
-            let mut starts: Vec<Start> = Vec::new();
-            for (source, factor) in sources {
-                let weights = source.weights.clone().unwrap_or_default();
-                if starts.iter().all(|start| start.weights != weights) {
-                    // multipliers grow with C, at their bounds in proportion
-                    let expansion = source.expansion.iter().map(|v| v * factor).collect();
-                    starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: Some(expansion) });
-                }
-            }
+        let fine = Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine };
+        let q = self.path.qs[known.at];
+        let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
+        for (place, &at) in self.rising.iter().enumerate().rev() {
+            self.control.check()?;
+            let caps = self.caps(at);
+            let problem = LqProblem { q, caps: &caps, ..*self.problem };
+            let mut starts = self.starts(&problem, known, place, &found);
             starts.push(portfolio::nothing(&problem));
-            let starts = portfolio::race(&problem, starts, &rough, control)?;
-            let solution = match portfolio::best(&problem, starts, &rough, control)? {
-                Some(best) => portfolio::polish(&problem, best, &fine, control)?,
-                None => above[at].clone(),
+            let starts = portfolio::race(&problem, starts, &rough, self.control)?;
+            let solution = match portfolio::best(&problem, starts, &rough, self.control)? {
+                Some(best) => portfolio::polish(&problem, best, &fine, self.control)?,
+                None => known.above[at].clone(),
             };
             let out_of_time = solution.status == Status::TimeLimit;
             found[at] = Some(solution);
-            larger = Some(at);
             if out_of_time {
-                // what is left is what the larger q found
-                rising.iter().for_each(|&other| {
-                    found[other].get_or_insert_with(|| {
-                        let caps = caps_at(&problem, self.cs[other] / self.cs[at]);
-                        let source = above[other].clone();
-                        let weights = source.weights.as_deref().unwrap_or(&[]);
-                        let objective = LqProblem { caps: &caps, ..problem }.objective(weights, &source.intercepts);
-                        Solution { objective, trace: vec![objective], status: Status::TimeLimit, ..source }
-                    });
-                });
+                self.fill(&mut found, known);
                 break;
             }
         }
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The starts for the C at a place of `rising`, all different.
+    fn starts(&self, problem: &LqProblem, known: &Known, place: usize, found: &[Option<Solution>]) -> Vec<Start> {
+        let at = self.rising[place];
+        let mut sources: Vec<(&Solution, f64)> = Vec::new();
+        if self.moved(known.above, place) {
+            sources.push((&known.above[at], 1.0));
+        }
+        let guide = self.guided(known.at, at);
+        if guide.is_none() {
+            sources.extend(self.stronger(problem, known.absolute, place));
+        }
+        let larger = self.rising.get(place + 1);
+        let solved = |&larger: &usize| Some((found[larger].as_ref()?, self.c(at) / self.c(larger)));
+        sources.extend(larger.and_then(solved));
+        let mut starts: Vec<Start> = guide.into_iter().collect();
+        for (source, factor) in sources {
+            let weights = source.weights.clone().unwrap_or_default();
+            if starts.iter().all(|start| start.weights != weights) {
+                // multipliers grow with C, at their bounds in proportion
+                let expansion = source.expansion.iter().map(|v| v * factor).collect();
+                starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: Some(expansion) });
+            }
+        }
+        starts
+    }
+
+    /// l1 solutions of this C and larger ones, and what their multipliers are to be multiplied by.
+    fn stronger<'s>(&self, problem: &LqProblem, absolute: &'s [Solution], place: usize) -> Vec<(&'s Solution, f64)> {
+        let c = self.c(self.rising[place]);
+        let mut sources = Vec::new();
+        for factor in STRONGER {
+            let reached = |&other: &usize| self.c(self.rising[other]) >= 0.999 * factor * c;
+            let Some(other) = (place..self.rising.len()).find(reached) else { continue };
+            let source = &absolute[self.rising[other]];
+            let used = portfolio::columns_used(problem, source.weights.as_deref().unwrap_or(&[]));
+            if used <= portfolio::most_columns(problem) && self.moved(absolute, other) {
+                sources.push((source, c / self.c(self.rising[other])));
+            }
+        }
+        sources
+    }
+
+    /// Whether a solution is another one than that of the next larger C; what is not leads where that one led.
+    fn moved(&self, list: &[Solution], place: usize) -> bool {
+        let next = self.rising.get(place + 1);
+        next.is_none_or(|&next| !alike(&list[self.rising[place]], &list[next]))
+    }
+
+    /// What was not reached in time is what the larger q found.
+    fn fill(&self, found: &mut [Option<Solution>], known: &Known) {
+        let q = self.path.qs[known.at];
+        for (at, found) in found.iter_mut().enumerate() {
+            found.get_or_insert_with(|| {
+                let source = known.above[at].clone();
+                let weights = source.weights.as_deref().unwrap_or(&[]);
+                let problem = LqProblem { q, caps: &self.caps(at), ..*self.problem };
+                let objective = problem.objective(weights, &source.intercepts);
+                Solution { objective, trace: vec![objective], status: Status::TimeLimit, ..source }
+            });
+        }
     }
 }
 
 /// Whether two solutions use the same coefficients, and these hardly differ.
 fn alike(one: &Solution, other: &Solution) -> bool {
     let (a, b) = (one.weights.as_deref().unwrap_or(&[]), other.weights.as_deref().unwrap_or(&[]));
-    a.iter().zip(b).all(|(a, b)| (a == b) || *a != 0.0 && *b != 0.0 && (a - b).abs() <= ALIKE * a.abs())
-}
-
-/// The caps of another C.
-fn caps_at(problem: &LqProblem, c: f64) -> Vec<f64> {
-    problem.caps.iter().map(|cap| (c * cap).min(1e200)).collect()
+    let close = |a: f64, b: f64| a == b || a != 0.0 && b != 0.0 && (a - b).abs() <= ALIKE * a.abs();
+    a.iter().zip(b).all(|(a, b)| close(*a, *b))
 }

@@ -4,8 +4,9 @@
 //!
 //! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns, until there is one for every few rows;
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
-//! - where a linear system of its size is cheap, discriminant analysis, and the end of the paper's algorithm, so that what is
-//!   returned is never above that;
+//! - where a linear system of its size is cheap, discriminant analysis;
+//! - the end of the paper's algorithm, so that what is returned is never above that: where a linear system is cheap all of it, else as
+//!   many steps as cost what the other starts did;
 //! - w = 0; and the start given, if any.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
@@ -56,7 +57,7 @@ pub(super) fn efforts(options: &Options) -> (Effort, Effort) {
     (rough, fine)
 }
 
-/// The best of the local minima that the starts lead to, each followed.
+/// The best of the local minima that the starts lead to, each followed. Its work is that of all.
 pub(super) fn best(
     problem: &LqProblem,
     starts: impl IntoIterator<Item = Start>,
@@ -67,20 +68,22 @@ pub(super) fn best(
     for start in starts {
         control.check()?;
         let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control)?;
-        // of two as good, the sparser
-        let key = |local: &Local| (local.objective(), local.size());
-        let better = |than: &Local| {
-            let ((a, size), (b, other)) = (key(&found), key(than));
-            a < b - 1e-12 * b.abs() || a <= b + 1e-12 * b.abs() && size < other
-        };
-        if best.as_ref().is_none_or(better) {
-            best = Some(found);
-        }
+        best = Some(better(best, found));
         if control.out_of_time() {
             break;
         }
     }
     Ok(best)
+}
+
+/// The lower of two, of two as good the sparser, with the work of both.
+fn better(one: Option<Local>, other: Local) -> Local {
+    let Some(one) = one else { return other };
+    let work = one.work + other.work;
+    let (a, b) = (one.objective(), other.objective());
+    let equal = (a - b).abs() <= 1e-12 * a.abs();
+    let first = if equal { one.size() <= other.size() } else { a < b };
+    Local { work, ..if first { one } else { other } }
 }
 
 /// The starts that are lowest after one step each, where they stand then.
@@ -102,71 +105,122 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
 /// Follows all starts, then the best to the tolerance.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let mut starts = sparse_starts(problem, options, control)?;
-    starts.extend(dense_starts(problem, control)?);
-    if let Some(start) = &options.start
-        && let Some(weights) = &start.weights
-        && weights.len() == problem.functions * problem.x.cols()
-        && start.intercepts.len() == problem.functions
-    {
-        let (weights, intercepts) = (weights.clone(), start.intercepts.clone());
-        starts.push(Start { weights, intercepts, expansion: None });
+    let (mut starts, mut work) = sparse_starts(problem, options, control)?;
+    if is_cheap(problem) {
+        starts.extend(discriminant_start(problem));
     }
+    starts.extend(given_start(problem, options));
     starts.push(nothing(problem));
-    match best(problem, starts, &rough, control)? {
-        Some(found) => polish(problem, improve(problem, found, &rough, control)?, &fine, control),
-        None => super::absolute(problem, options, control),
+    let Some(mut found) = best(problem, starts, &rough, control)? else {
+        return super::absolute(problem, options, control);
+    };
+    work += found.work;
+    if let Some(start) = paper_start(problem, work, control)? {
+        found = better(best(problem, [start], &rough, control)?, found);
+    }
+    polish(problem, improve(problem, found, &rough, control)?, &fine, control)
+}
+
+/// The start a caller gave, if it fits.
+fn given_start(problem: &LqProblem, options: &Options) -> Option<Start> {
+    let start = options.start.as_ref()?;
+    let weights = start.weights.clone().filter(|weights| weights.len() == problem.functions * problem.x.cols())?;
+    let fits = start.intercepts.len() == problem.functions;
+    fits.then(|| Start { weights, intercepts: start.intercepts.clone(), expansion: None })
+}
+
+/// A way to change a local minimum by one column: leave it out, or bring it in.
+struct Exchange<'a, 'b> {
+    problem: &'b LqProblem<'a>,
+    best: Local,
+    /// X'V, functions x columns: which way the loss pulls at each coefficient.
+    pulled: Vec<f64>,
+    /// The size of a coefficient that is not 0.
+    typical: f64,
+    used: Vec<bool>,
+}
+
+impl<'a, 'b> Exchange<'a, 'b> {
+    fn new(problem: &'b LqProblem<'a>, best: Local) -> Self {
+        let (m, d) = (problem.functions, problem.x.cols());
+        let used = (0..d).map(|column| (0..m).any(|j| best.weights[j * d + column] != 0.0)).collect();
+        let sum: f64 = best.weights.iter().map(|w| w.abs()).sum();
+        let typical = if sum > 0.0 { sum / best.size() as f64 } else { 1.0 };
+        Exchange { problem, pulled: problem.pull(&best.expansion), best, typical, used }
+    }
+
+    /// Columns worth a try: the unused ones that are pulled at most, and all that are used.
+    fn candidates(&self) -> Vec<usize> {
+        let (mut used, mut columns): (Vec<usize>, Vec<usize>) = (0..self.used.len()).partition(|&c| self.used[c]);
+        columns.sort_by(|&a, &b| self.strongest(b).total_cmp(&self.strongest(a)));
+        columns.truncate(NEWCOMERS);
+        columns.append(&mut used);
+        columns
+    }
+
+    fn strongest(&self, column: usize) -> f64 {
+        self.entries(column).fold(0.0, |most, u| most.max(u.abs()))
+    }
+
+    fn entries(&self, column: usize) -> impl Iterator<Item = f64> {
+        self.pulled[column..].iter().step_by(self.problem.x.cols()).copied()
+    }
+
+    /// The coefficients with that column left out, or brought in the way it is pulled.
+    fn changed(&self, column: usize) -> Vec<f64> {
+        let (m, d) = (self.problem.functions, self.problem.x.cols());
+        let mean = if m == 1 { 0.0 } else { self.entries(column).sum::<f64>() / m as f64 };
+        let scale = self.typical / self.strongest(column).max(f64::MIN_POSITIVE);
+        let mut weights = self.best.weights.clone();
+        for (j, u) in self.entries(column).enumerate() {
+            weights[j * d + column] = if self.used[column] { 0.0 } else { scale * (u - mean) };
+        }
+        weights
+    }
+
+    /// About what following a change costs.
+    fn work(&self) -> f64 {
+        let count = self.used.iter().filter(|used| **used).count();
+        (self.problem.rows() * self.problem.functions * (count + 1) * (count + 10)) as f64
     }
 }
 
 /// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget lasts.
-fn improve(problem: &LqProblem, mut best: Local, effort: &Effort, control: &Control) -> Result<Local> {
-    let (n, m, d) = (problem.rows(), problem.functions, problem.x.cols());
+fn improve(problem: &LqProblem, best: Local, effort: &Effort, control: &Control) -> Result<Local> {
     let mut budget = MOVES;
+    let mut at = Exchange::new(problem, best);
     for _ in 0..ROUNDS {
-        let used: Vec<bool> = (0..d).map(|column| (0..m).any(|j| best.weights[j * d + column] != 0.0)).collect();
-        let count = used.iter().filter(|used| **used).count();
-        let typical = best.weights.iter().map(|w| w.abs()).sum::<f64>() / best.size().max(1) as f64;
-        let pulled = problem.pull(&best.expansion);
-        let pull_of = |column: usize| (0..m).map(|j| pulled[j * d + column].abs()).fold(0.0, f64::max);
-        let mut columns: Vec<usize> = (0..d).filter(|&column| !used[column]).collect();
-        columns.sort_by(|&a, &b| pull_of(b).total_cmp(&pull_of(a)));
-        columns.truncate(NEWCOMERS);
-        columns.extend((0..d).filter(|&column| used[column]));
-        let mut lower = None;
-        for column in columns {
-            budget -= (n * m * (count + 1) * (count + 10)) as f64;
+        let mut lower: Option<Local> = None;
+        for column in at.candidates() {
+            budget -= at.work();
             if budget < 0.0 || control.out_of_time() {
-                return Ok(best);
+                return Ok(lower.unwrap_or(at.best));
             }
-            let mut weights = best.weights.clone();
-            let size = if typical > 0.0 { typical } else { 1.0 };
-            let mean = (0..m).map(|j| pulled[j * d + column]).sum::<f64>() / m as f64;
-            for j in 0..m {
-                let v = pulled[j * d + column] - if m == 1 { 0.0 } else { mean };
-                let largest = pull_of(column).max(f64::MIN_POSITIVE);
-                weights[j * d + column] = if used[column] { 0.0 } else { size * v / largest };
-            }
+            let (weights, best) = (at.changed(column), &at.best);
             let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), effort, control)?;
-            let than = lower.as_ref().unwrap_or(&best);
-            if found.objective() < than.objective() * (1.0 - 1e-6) {
+            if found.objective() < lower.as_ref().unwrap_or(best).objective() * (1.0 - 1e-6) {
                 lower = Some(found);
             }
         }
         match lower {
-            Some(found) => best = found,
+            Some(found) => at = Exchange::new(problem, found),
             None => break,
         }
     }
-    Ok(best)
+    Ok(at.best)
 }
 
-/// Follows a local minimum found roughly to the tolerance.
-pub(super) fn polish(problem: &LqProblem, rough: Local, fine: &Effort, control: &Control) -> Result<Solution> {
-    if rough.report.status == Status::TimeLimit {
+/// Follows a local minimum found roughly to the tolerance, with the steps that are left.
+pub(super) fn polish(problem: &LqProblem, mut rough: Local, fine: &Effort, control: &Control) -> Result<Solution> {
+    let left = fine.max_steps.saturating_sub(rough.report.trace.len() - 1);
+    if left == 0 && rough.report.gap > fine.tolerance {
+        rough.report.status = Status::IterationLimit;
+    }
+    if left == 0 || rough.report.status == Status::TimeLimit {
         return Ok(solution(problem, rough));
     }
-    let mut last = follow(problem, &rough.weights, &rough.intercepts, Some(&rough.expansion), fine, control)?;
+    let fine = Effort { max_steps: left, ..*fine };
+    let mut last = follow(problem, &rough.weights, &rough.intercepts, Some(&rough.expansion), &fine, control)?;
     let mut trace = rough.report.trace;
     // the point is the same one but for the rounding of its objective
     trace.pop();
@@ -220,8 +274,8 @@ pub(super) fn nothing(problem: &LqProblem) -> Start {
     Start { weights, intercepts: vec![0.0; problem.functions], expansion: None }
 }
 
-/// l1 solutions, and the end of a path of smoothed rates.
-fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Start>> {
+/// l1 solutions, and the end of a path of smoothed rates; and the multiplications they took.
+fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<(Vec<Start>, f64)> {
     let mut engine = Weighted::new(problem, options.max_iterations);
     let mut starts = Vec::new();
     let size = problem.functions * problem.x.cols();
@@ -242,7 +296,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
             break;
         }
         if control.out_of_time() {
-            return Ok(starts);
+            return Ok((starts, engine.work()));
         }
     }
     // from the middle of the rates
@@ -259,21 +313,34 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
         weights = engine.answer().weights.unwrap_or_default();
     }
     starts.push(take(&engine));
-    Ok(starts)
+    Ok((starts, engine.work()))
 }
 
-/// Discriminant analysis and the end of the paper's algorithm, where they are cheap.
-fn dense_starts(problem: &LqProblem, control: &Control) -> Result<Vec<Start>> {
+/// Multiplications of a step of the paper's algorithm.
+fn paper_work(problem: &LqProblem) -> f64 {
     let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
     let unknowns = normal::unknowns(n, d, m) as f64;
-    if unknowns * (n * d * m) as f64 + unknowns.powi(3) > CHEAP {
-        return Ok(Vec::new());
+    unknowns * (n * d * m) as f64 + unknowns.powi(3)
+}
+
+fn is_cheap(problem: &LqProblem) -> bool {
+    paper_work(problem) <= CHEAP
+}
+
+fn discriminant_start(problem: &LqProblem) -> Option<Start> {
+    let (weights, intercepts) = discriminant::start(problem)?;
+    Some(Start { weights, intercepts, expansion: None })
+}
+
+/// Where the paper's algorithm ends: where its steps are cheap, else where it is after as many steps as cost what was spent already.
+fn paper_start(problem: &LqProblem, spent: f64, control: &Control) -> Result<Option<Start>> {
+    let affordable = (spent / paper_work(problem)).min(LQA.1 as f64) as usize;
+    let steps = if is_cheap(problem) { LQA.1 } else { affordable };
+    let (n, d) = (problem.rows(), problem.x.cols());
+    // its start takes a dense copy of X
+    if steps == 0 || control.out_of_time() || problem.x.is_sparse() && n * d > 10 * problem.x.stored() {
+        return Ok(None);
     }
-    let mut starts = Vec::new();
-    if let Some((weights, intercepts)) = discriminant::start(problem) {
-        starts.push(Start { weights, intercepts, expansion: None });
-    }
-    let (end, _) = lqa::run(problem, LQA.0, LQA.1, control)?;
-    starts.push(Start { weights: end.weights, intercepts: end.intercepts, expansion: None });
-    Ok(starts)
+    let (end, _) = lqa::run(problem, LQA.0, steps, control)?;
+    Ok(Some(Start { weights: end.weights, intercepts: end.intercepts, expansion: None }))
 }

@@ -10,15 +10,12 @@
 
 use super::super::Status;
 use super::super::majorize::{self, Limits, Majorizer, Report, Step};
-use super::super::proximal::{Point, Weighted};
+use super::super::proximal::{Point, Weighted, changed_rates};
 use crate::control::Control;
 use crate::data::{Dense, Design};
 use crate::error::Result;
 use crate::problem::LqProblem;
 use crate::problem::lq::power;
-
-/// Relative change of a rate that counts as one.
-const SAME: f64 = 1e-12;
 
 /// Coefficients (functions x columns) and intercepts, and V (rows x functions) where it is known.
 #[derive(Debug, Clone)]
@@ -33,6 +30,8 @@ pub struct Local {
     pub decision: Vec<f64>,
     /// What the loop did.
     pub report: Report,
+    /// Multiplications that took.
+    pub work: f64,
 }
 
 impl Local {
@@ -73,9 +72,7 @@ impl Reweighting<'_, '_> {
             }
         }
     }
-}
 
-impl Reweighting<'_, '_> {
     /// A start that no step lowers may be a minimum to the last digit, of which no convex problem has told yet: the solution of its own
     /// bound, higher by rounding, is taken instead.
     fn certify_start(&mut self, report: &mut Report, tolerance: f64, control: &Control) -> Result<()> {
@@ -102,8 +99,7 @@ impl Majorizer for Reweighting<'_, '_> {
         let mut weights = self.weights();
         self.clear(&mut weights);
         let rates = self.problem.rates(&weights);
-        let same = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= SAME * a.abs();
-        let changed = rates.iter().zip(&self.rates).filter(|pair| !same(*pair)).count();
+        let changed = changed_rates(&rates, &self.rates);
         if changed > 0 {
             self.engine.set_rates(&rates);
             self.rates = rates;
@@ -190,6 +186,7 @@ pub(super) fn follow(
         expansion: answer.expansion,
         decision: method.engine.decision(),
         report,
+        work: method.engine.work(),
     })
 }
 

@@ -11,10 +11,14 @@
 //! dw = B (du - dm) + constant with W = 1 / (t / alpha + xi / (c - alpha)), B = E+ + E-, E = 1 / (q (q-1) w^(q-2) + v / w): the
 //! equations of [`Normal`]. Each step is a predictor and a corrector with one factor (Mehrotra).
 //!
+//! The objective is divided by `unit`, a power of two next to the largest cap, so that caps are at most about 1 and the penalty has the
+//! rate 1 / unit; coefficients start at the size of their columns. So units of C and X do not matter. The first point need not fulfil
+//! the equations but for V; each step takes its share off what they lack. A start given is moved a little to the inside first.
+//!
 //! V stays within its box and balanced, so that every point has a certificate: r V is feasible for 0 <= r <= 1 with the dual value
 //! r sum alpha - r^p g(X'V), p = q / (q - 1) and g the conjugate of the penalty (see [`LqProblem`]), and the best r is known.
 
-use super::super::{Options, Solution, Status};
+use super::super::{Options, Solution, Start, Status, proximal};
 use super::normal::{Normal, pull, push};
 use super::{SMOOTH, rows_by_functions};
 use crate::control::{Control, Progress};
@@ -31,6 +35,10 @@ const PATIENCE: usize = 15;
 /// for, so many steps follow.
 const EXACT: f64 = 1e-9;
 const POLISH: usize = 4;
+/// How far from a start the first point is, as a share of the way to the middle.
+const AWAY: f64 = 0.05;
+/// Least coefficient to start from, relative to one that would decide a row.
+const SMALL: f64 = 1e-4;
 
 /// A pair of numbers >= 0 whose product falls to 0: values and their steps.
 #[derive(Clone, Default)]
@@ -121,10 +129,16 @@ struct View {
 
 struct Inside<'a> {
     problem: &'a LqProblem<'a>,
-    /// Positions (function-major), caps and signs of the terms that count.
+    /// Positions (function-major), caps and signs of the terms that count; caps in `unit`.
     at: Vec<usize>,
     caps: Vec<f64>,
     signs: Vec<f64>,
+    /// What the objective is divided by, a power of two.
+    unit: f64,
+    /// 1 / unit: what the penalty counts for.
+    rate: f64,
+    /// About 1 / root mean square of each column: the size of coefficients to start from.
+    scales: Vec<f64>,
 }
 
 impl<'a> Inside<'a> {
@@ -132,9 +146,11 @@ impl<'a> Inside<'a> {
         let n = problem.rows();
         let cap = |at: &usize| problem.cap(at % n, at / n);
         let at: Vec<usize> = (0..n * problem.functions).filter(|at| cap(at) > 0.0).collect();
-        let caps = at.iter().map(cap).collect();
+        let caps: Vec<f64> = at.iter().map(cap).collect();
+        let unit = proximal::unit_of(&caps);
+        let caps = caps.iter().map(|cap| cap / unit).collect();
         let signs = at.iter().map(|at| problem.sign(at % n)).collect();
-        Inside { problem, at, caps, signs }
+        Inside { problem, at, caps, signs, unit, rate: 1.0 / unit, scales: proximal::units(problem.x) }
     }
 
     /// V, function-major over all rows, of numbers by term.
@@ -175,34 +191,93 @@ impl<'a> Inside<'a> {
         }
     }
 
-    /// A balanced share of every cap, small enough that no |u| is above q / 2, and all w+ = w- = 1: f = 0, and all equations hold.
-    fn start(&self) -> Point {
-        let (m, d, q) = (self.problem.functions, self.problem.x.cols(), self.problem.q);
+    /// alpha: a balanced share of every cap.
+    fn shares(&self) -> Vec<f64> {
         let totals = self.totals();
         let least = totals.iter().fold(f64::INFINITY, |least, total| least.min(*total));
         let share = |term: usize| if self.problem.intercept { least / totals[self.kind(term)] } else { 1.0 };
-        let full: Vec<f64> = (0..self.at.len()).map(|term| share(term) * self.caps[term]).collect();
-        let pulled = pull(self.problem.x, &self.spread(&full), m);
+        (0..self.at.len()).map(|term| 0.5 * share(term) * self.caps[term]).collect()
+    }
+
+    /// Coefficients of the size of their columns' and of no sign, t = xi = 1, and a share of the caps: as much as keeps X'V from
+    /// outweighing all else, or, if `careful`, from outweighing the penalty.
+    fn cold(&self, careful: bool) -> Point {
+        let (m, d, q) = (self.problem.functions, self.problem.x.cols(), self.problem.q);
+        let mut alpha = self.shares();
+        let pulled = pull(self.problem.x, &self.spread(&alpha), m);
+        let size = |at: usize| {
+            // where the penalty outweighs the loss, half of the way (in logarithms) to what it leaves
+            let scale = self.scales[at % d];
+            let steep = self.rate * q * power(scale, q - 1.0);
+            scale * power(2.0 * pulled[at].abs() / steep, 0.5 / (q - 1.0)).clamp(SMALL, 1.0)
+        };
+        let sizes: Vec<f64> = (0..m * d).map(size).collect();
+        let excess = |at: usize| match careful {
+            true => 2.0 * pulled[at].abs() / (self.rate * q * power(sizes[at], q - 1.0)),
+            false => (pulled[at].abs() * self.scales[at % d]).sqrt(),
+        };
+        let most = (0..m * d).map(excess).fold(1.0, f64::max);
+        alpha.iter_mut().for_each(|alpha| *alpha /= most);
+        let ones = vec![1.0; self.at.len()];
+        self.inside(alpha, [ones.clone(), ones], [sizes.clone(), sizes], vec![0.0; m])
+    }
+
+    /// A point next to a start given, where its V is one: as far inside as `AWAY` says.
+    fn warm(&self, start: &Start) -> Option<Point> {
+        let (m, n, d) = (self.problem.functions, self.problem.rows(), self.problem.x.cols());
+        let weights = start.weights.as_ref().filter(|weights| weights.len() == m * d)?;
+        if start.expansion.len() != n * m || start.intercepts.len() != m {
+            return None;
+        }
+        let given = |term: usize| {
+            let at = self.at[term];
+            (self.signs[term] * start.expansion[at % n * m + at / n] / self.unit).clamp(0.0, self.caps[term])
+        };
+        let middle = self.shares();
+        let alpha: Vec<f64> =
+            (0..self.at.len()).map(|term| given(term) + AWAY * (middle[term] - given(term))).collect();
+        let lost = self.imbalance(&alpha);
+        if self.problem.intercept && !(lost <= 1e-12 * alpha.iter().sum::<f64>()) {
+            return None;
+        }
+        let decision = push(self.problem.x, weights, &start.intercepts, m);
+        let z = |term: usize| 1.0 - self.signs[term] * decision[self.at[term]];
+        let slack = |sign: f64| (0..self.at.len()).map(|term| (sign * z(term)).max(0.0) + AWAY).collect();
+        let side =
+            |sign: f64| (0..m * d).map(|at| (sign * weights[at]).max(0.0) + AWAY * self.scales[at % d]).collect();
+        Some(self.inside(alpha, [slack(-1.0), slack(1.0)], [side(1.0), side(-1.0)], start.intercepts.clone()))
+    }
+
+    /// How far the column sums of V are from what a free b asks for.
+    fn imbalance(&self, alpha: &[f64]) -> f64 {
+        let (m, n) = (self.problem.functions, self.problem.rows());
+        let v = self.spread(alpha);
+        let sums: Vec<f64> = v.chunks_exact(n.max(1)).map(|v| v.iter().sum()).collect();
+        let goal = if m == 1 { 0.0 } else { sums[0] };
+        sums.iter().fold(0.0, |most, sum| most.max((sum - goal).abs()))
+    }
+
+    /// The point of alpha, (t, xi), (w+, w-) and b: m and v follow, v above what products of the average size ask for.
+    fn inside(&self, alpha: Vec<f64>, slacks: [Vec<f64>; 2], sides: [Vec<f64>; 2], intercepts: Vec<f64>) -> Point {
+        let (m, d, q) = (self.problem.functions, self.problem.x.cols(), self.problem.q);
+        let pulled = pull(self.problem.x, &self.spread(&alpha), m);
         let mean = |column: usize| match m {
             1 => 0.0,
             _ => (0..m).map(|j| pulled[j * d + column]).sum::<f64>() / m as f64,
         };
-        let worst = (0..m * d).map(|at| (pulled[at] - mean(at % d)).abs()).fold(0.0, f64::max);
-        let factor = (0.5 * q / worst).min(0.5);
-        let alpha: Vec<f64> = full.iter().map(|full| factor * full).collect();
-        let rest = alpha.iter().zip(&self.caps).map(|(alpha, cap)| cap - alpha).collect();
-        let slope = |sign: f64| (0..m * d).map(|at| q - sign * factor * (pulled[at] - mean(at % d))).collect();
-        let count = self.at.len();
-        Point {
-            couples: Couples {
-                low: Couple { x: vec![1.0; count], z: alpha },
-                high: Couple { x: vec![2.0; count], z: rest },
-                plus: Couple { x: vec![1.0; m * d], z: slope(1.0) },
-                minus: Couple { x: vec![1.0; m * d], z: slope(-1.0) },
-            },
-            intercepts: vec![0.0; m],
-            middles: (0..d).map(|column| factor * mean(column)).collect(),
-        }
+        let middles: Vec<f64> = (0..d).map(mean).collect();
+        let rest: Vec<f64> = alpha.iter().zip(&self.caps).map(|(alpha, cap)| cap - alpha).collect();
+        let [t, xi] = slacks;
+        let (low, high) = (Couple { x: t, z: alpha }, Couple { x: xi, z: rest });
+        let typical = (low.product() + high.product()) / (2 * self.at.len()).max(1) as f64;
+        let slope = |side: &[f64], sign: f64| -> Vec<f64> {
+            let bare = |at: usize| self.rate * q * power(side[at], q - 1.0) - sign * (pulled[at] - middles[at % d]);
+            (0..m * d).map(|at| bare(at).max(typical / side[at])).collect()
+        };
+        let [plus, minus] = sides;
+        let (up, down) = (slope(&plus, 1.0), slope(&minus, -1.0));
+        let couples = Couples { low, high, plus: Couple { x: plus, z: up }, minus: Couple { x: minus, z: down } };
+        Point { couples, intercepts, middles }
     }
 
     fn weights(&self, point: &Point) -> Vec<f64> {
@@ -229,8 +304,8 @@ impl<'a> Inside<'a> {
 
     /// E of one side.
     fn ease(&self, side: &Couple) -> Vec<f64> {
-        let q = self.problem.q;
-        side.x.iter().zip(&side.z).map(|(w, v)| 1.0 / (q * (q - 1.0) * power(*w, q - 2.0) + v / w)).collect()
+        let (q, rate) = (self.problem.q, self.rate);
+        side.x.iter().zip(&side.z).map(|(w, v)| 1.0 / (rate * q * (q - 1.0) * power(*w, q - 2.0) + v / w)).collect()
     }
 
     /// The step towards given products.
@@ -239,7 +314,8 @@ impl<'a> Inside<'a> {
         let couples = &point.couples;
         let aside = |side: &Couple, target: &[f64], sign: f64| -> Vec<f64> {
             let slack = |at: usize| sign * (view.pulled[at] - point.middles[at % d]);
-            (0..m * d).map(|at| slack(at) - q * power(side.x[at], q - 1.0) + target[at] / side.x[at]).collect()
+            let bend = |at: usize| self.rate * q * power(side.x[at], q - 1.0);
+            (0..m * d).map(|at| slack(at) - bend(at) + target[at] / side.x[at]).collect()
         };
         let (up, down) = (aside(&couples.plus, &aim.plus, 1.0), aside(&couples.minus, &aim.minus, -1.0));
         let (plus, minus, bends) = (&system.plus, &system.minus, &system.bends);
@@ -300,7 +376,7 @@ impl<'a> Inside<'a> {
         let (plus, minus) = (self.ease(&point.couples.plus), self.ease(&point.couples.minus));
         let bends: Vec<f64> = plus.iter().zip(&minus).map(|(a, b)| a + b).collect();
         let problem = self.problem;
-        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &bends, &curvature);
+        let normal = Normal::new(problem.x, problem.functions, problem.intercept, &bends, &curvature, 1.0);
         let Some(normal) = normal else { return false };
         let system = System { normal, curvature: &curvature, plus, minus, bends: &bends };
         let (terms, entries) = (self.at.len(), bends.len());
@@ -354,41 +430,65 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         best.note_primal(problem, best.weights.clone(), &intercepts);
         return Ok(best.solution(problem, 0, Status::Converged));
     }
-    let mut point = inside.start();
-    let (mut status, mut steps, mut waited) = (Status::IterationLimit, 0, 0);
+    let mut end = End { status: Status::IterationLimit, steps: 0 };
+    let given = options.start.as_ref().and_then(|start| inside.warm(start));
+    // the last start is for what the others do not lead to
+    for point in given.into_iter().chain([false, true].into_iter().map(|careful| inside.cold(careful))) {
+        follow(&inside, point, &mut best, &mut end, options, control)?;
+        if end.status != Status::Inaccurate {
+            break;
+        }
+    }
+    Ok(best.solution(problem, end.steps, end.status))
+}
+
+/// How it ended, and after how many steps in all.
+struct End {
+    status: Status,
+    steps: usize,
+}
+
+/// Steps from one start, as long as gap or products fall.
+fn follow(
+    inside: &Inside,
+    mut point: Point,
+    best: &mut Best,
+    end: &mut End,
+    options: &Options,
+    control: &Control,
+) -> Result<()> {
+    let mut waited = 0;
+    let mut products = f64::INFINITY;
     let mut polish = if options.tolerance <= EXACT { POLISH } else { 0 };
     let most = MOST_STEPS.min(options.max_iterations);
     loop {
         control.check()?;
         let before = best.gap();
         let view = inside.view(&point);
-        best.note(&inside, &point, &view);
+        best.note(inside, &point, &view);
         let gap = best.gap();
-        control.report(Progress { stage: "lq interior", step: steps, objective: best.primal, gap });
-        waited = if gap < 0.9 * before { 0 } else { waited + 1 };
-        if gap <= options.tolerance {
-            status = Status::Converged;
-            if polish == 0 || control.out_of_time() || !inside.step(&mut point, &view) {
-                break;
-            }
-            polish -= 1;
-            steps += 1;
-            continue;
+        control.report(Progress { stage: "lq interior", step: end.steps, objective: best.primal, gap });
+        let product = point.couples.product();
+        waited = if gap < 0.9 * before || product < 0.5 * products { 0 } else { waited + 1 };
+        products = products.min(product);
+        let done = gap <= options.tolerance;
+        end.status = match () {
+            _ if done => Status::Converged,
+            _ if control.out_of_time() => Status::TimeLimit,
+            _ if end.steps >= most => Status::IterationLimit,
+            _ => Status::Inaccurate,
+        };
+        let stop = match end.status {
+            Status::Converged => polish == 0 || control.out_of_time(),
+            Status::Inaccurate => waited > PATIENCE,
+            _ => true,
+        };
+        if stop || !inside.step(&mut point, &view) {
+            return Ok(());
         }
-        if control.out_of_time() {
-            status = Status::TimeLimit;
-            break;
-        }
-        if steps >= most {
-            break;
-        }
-        if waited > PATIENCE || !inside.step(&mut point, &view) {
-            status = Status::Inaccurate;
-            break;
-        }
-        steps += 1;
+        polish -= usize::from(done);
+        end.steps += 1;
     }
-    Ok(best.solution(problem, steps, status))
 }
 
 /// The best point and the best bound.
@@ -423,21 +523,12 @@ impl Best {
             (0..d).for_each(|column| balance(&mut weights, column, d));
         }
         self.note_primal(problem, weights, &point.intercepts);
-        let mut value = 0.0;
-        let mut u = vec![0.0; m];
-        for column in 0..d {
-            (0..m).for_each(|j| u[j] = view.pulled[j * d + column]);
-            value += conjugate(&u, q).value;
-        }
         let total: f64 = point.couples.low.z.iter().sum();
-        let p = q / (q - 1.0);
-        // r total - r^p value is largest here
-        let r = if value > 0.0 { (total / (p * value)).powf(1.0 / (p - 1.0)).min(1.0) } else { 1.0 };
-        let dual = r * total - r.powf(p) * value;
-        if dual > self.dual {
-            self.dual = dual;
+        let (r, dual) = best_multiple(total, &view.pulled, m, q, inside.rate);
+        if inside.unit * dual > self.dual {
+            self.dual = inside.unit * dual;
             self.v = inside.spread(&point.couples.low.z);
-            self.v.iter_mut().for_each(|v| *v *= r);
+            self.v.iter_mut().for_each(|v| *v *= r * inside.unit);
         }
     }
 
@@ -470,6 +561,32 @@ impl Best {
             status,
             solver: SMOOTH,
         }
+    }
+}
+
+/// The r in [0, 1] for which r V bounds best, and the bound r total - r^p value: value = sum_c rate g_c(u_c / rate). Powers as large as
+/// p are left to logarithms.
+fn best_multiple(total: f64, pulled: &[f64], functions: usize, q: f64, rate: f64) -> (f64, f64) {
+    let d = pulled.len() / functions.max(1);
+    let largest = pulled.iter().fold(0.0f64, |largest, u| largest.max(u.abs()));
+    if !(total > 0.0) || !largest.is_finite() {
+        return (0.0, 0.0);
+    }
+    let mut scaled = 0.0;
+    let mut u = vec![0.0; functions];
+    for column in 0..if largest > 0.0 { d } else { 0 } {
+        (0..functions).for_each(|j| u[j] = pulled[j * d + column] / largest);
+        scaled += conjugate(&u, q).value;
+    }
+    if scaled == 0.0 {
+        return (1.0, total);
+    }
+    let p = q / (q - 1.0);
+    let log_value = p * largest.ln() - (p - 1.0) * rate.ln() + scaled.ln();
+    let log_r = (total.ln() - p.ln() - log_value) / (p - 1.0);
+    match log_r < 0.0 {
+        true => (log_r.exp(), log_r.exp() * total * (1.0 - 1.0 / p)),
+        false => (1.0, total - log_value.exp()),
     }
 }
 

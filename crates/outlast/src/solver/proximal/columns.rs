@@ -235,6 +235,11 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Multiplications of a pass over X.
+    pub(super) fn pass(&self, functions: usize) -> f64 {
+        (self.x.stored() * functions) as f64
+    }
+
     /// x_c . v_j for every column c of the design, function-major; the intercept not counted.
     pub(super) fn pull(&self, v: &[f64], functions: usize) -> Vec<f64> {
         let (n, d) = (self.rows(), self.cols());
@@ -269,7 +274,7 @@ impl<'a> Columns<'a> {
 }
 
 /// 1 / u_j: u_j the power of two nearest to the root mean square of a column, 1 for a column of zeros.
-fn units(x: &dyn Design) -> Vec<f64> {
+pub(in crate::solver) fn units(x: &dyn Design) -> Vec<f64> {
     let power =
         |value: f64| if value > 0.0 { 2f64.powi(value.log2().round().clamp(-1000.0, 1000.0) as i32) } else { 1.0 };
     let largest = by_column(x, &|_, value| value.abs(), &f64::max);
@@ -280,7 +285,7 @@ fn units(x: &dyn Design) -> Vec<f64> {
 }
 
 /// Folds a function of the entries of each column.
-fn by_column(
+pub(in crate::solver) fn by_column(
     x: &dyn Design,
     of: &(dyn Fn(usize, f64) -> f64 + Sync),
     fold: &(dyn Fn(f64, f64) -> f64 + Sync),

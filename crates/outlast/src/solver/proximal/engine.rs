@@ -69,6 +69,8 @@ pub(super) struct Engine<'a, R: Rows> {
     /// Multiplications of the current minimisation, and how many it may take before another way is looked for.
     work: f64,
     allowed: f64,
+    /// Multiplications of all minimisations, passes over X included.
+    pub(super) spent: f64,
     pub(super) groups: Option<Groups>,
     /// Whether columns are left out of the working set until they are needed.
     screening: bool,
@@ -109,6 +111,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             iterations: 0,
             work: 0.0,
             allowed: f64::INFINITY,
+            spent: 0.0,
             groups: None,
             screening: true,
         };
@@ -268,6 +271,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             }
             self.refresh();
         }
+        self.spent += self.work;
         self.sigma = Some((sigma / 100.0).max(first));
         self.settle(tolerance);
         let gap = self.best.relative_gap();
@@ -340,6 +344,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 }
             }
             let violators = self.certify(&local, primal, accuracy);
+            self.spent += self.columns.pass(self.functions());
             if violators.is_empty() || stop {
                 return Ok(Some((local, !violators.is_empty())));
             }

@@ -43,6 +43,7 @@ use crate::error::{Error, Result};
 use crate::problem::lq::{size, touching};
 use crate::problem::{KernelFunction, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
+pub(in crate::solver) use columns::{by_column, units};
 use engine::Engine;
 use many::Many;
 use rows::Rows;
@@ -119,8 +120,14 @@ fn best_of(
     }
 }
 
+/// How many rates are others; one that is infinite now and was not is.
+pub(in crate::solver) fn changed_rates(rates: &[f64], before: &[f64]) -> usize {
+    let same = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= SAME * a.abs().min(b.abs());
+    rates.iter().zip(before).filter(|pair| !same(*pair)).count()
+}
+
 /// The power of two next to the largest cap.
-fn unit_of(caps: &[f64]) -> f64 {
+pub(in crate::solver) fn unit_of(caps: &[f64]) -> f64 {
     let largest = caps.iter().fold(0.0f64, |largest, &cap| largest.max(cap));
     if largest > 0.0 { 2f64.powi(largest.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
 }
@@ -186,8 +193,7 @@ impl<R: Rows> Solver<'_, R> {
     fn reweigh(&mut self) -> usize {
         let Some(q) = self.power else { return 0 };
         let rates = touching(&self.weights(), q);
-        let same = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= SAME * a.abs();
-        let changed = rates.iter().zip(&self.engine.rates).filter(|pair| !same(*pair)).count();
+        let changed = changed_rates(&rates, &self.engine.rates);
         if changed > 0 {
             self.engine.set_rates(&rates);
         }

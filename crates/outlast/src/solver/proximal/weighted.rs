@@ -79,6 +79,11 @@ impl<'a> Weighted<'a> {
         self.solver.engine.minimize(tolerance, self.solver.limit, control)
     }
 
+    /// Multiplications so far, roughly.
+    pub(in crate::solver) fn work(&self) -> f64 {
+        self.solver.engine.spent
+    }
+
     pub(in crate::solver) fn answer(&self) -> Answer {
         self.solver.answer()
     }
