@@ -296,7 +296,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
             break;
         }
         if control.out_of_time() {
-            return Ok((starts, engine.work()));
+            return Ok((starts, engine.spent()));
         }
     }
     // from the middle of the rates
@@ -313,7 +313,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
         weights = engine.answer().weights.unwrap_or_default();
     }
     starts.push(take(&engine));
-    Ok((starts, engine.work()))
+    Ok((starts, engine.spent()))
 }
 
 /// Multiplications of a step of the paper's algorithm.

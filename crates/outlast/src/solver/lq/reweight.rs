@@ -186,7 +186,7 @@ pub(super) fn follow(
         expansion: answer.expansion,
         decision: method.engine.decision(),
         report,
-        work: method.engine.work(),
+        work: method.engine.spent(),
     })
 }
 

@@ -80,7 +80,7 @@ impl<'a> Weighted<'a> {
     }
 
     /// Multiplications so far, roughly.
-    pub(in crate::solver) fn work(&self) -> f64 {
+    pub(in crate::solver) fn spent(&self) -> f64 {
         self.solver.engine.spent
     }
 
