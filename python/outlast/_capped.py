@@ -53,7 +53,7 @@ class CappedSVC(KernelClassifier):
         Constant of the poly and sigmoid kernels.
     solver : {"exact", "alternating"}, default="exact"
         "exact" solves the convex problem of a round, from several starts, and keeps the best; with many rows the starts are
-        tried on some of them. "alternating" is the paper's algorithm 2, one linear system a round ("lp" only).
+        tried on some of them, or only the first. "alternating" is the paper's algorithm 2, one linear system a round ("lp" only).
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class.
     fit_intercept : bool, default=True

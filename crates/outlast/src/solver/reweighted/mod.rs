@@ -205,19 +205,19 @@ struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// From given row weights.
-    fn from_weights(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
+    fn run_from_weights(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
         let first = functions.minimize(&weights, self.options.tolerance, self.control)?;
-        self.from_minimiser(functions, weights, first)
+        self.run_from_minimiser(functions, weights, first)
     }
 
     /// From the current point, whose row weights these are.
-    fn from_point(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
+    fn run_from_point(&self, functions: &mut Functions, weights: Vec<f64>) -> Result<Run> {
         let start = Step { gap: f64::INFINITY, iterations: 0, status: Status::Converged };
-        self.from_minimiser(functions, weights, start)
+        self.run_from_minimiser(functions, weights, start)
     }
 
     /// From the current point, which minimises the bound of these weights, as `first` tells.
-    fn from_minimiser(&self, functions: &mut Functions, mut weights: Vec<f64>, first: Step) -> Result<Run> {
+    fn run_from_minimiser(&self, functions: &mut Functions, mut weights: Vec<f64>, first: Step) -> Result<Run> {
         let Rounds { bounds, options, control, .. } = *self;
         let (mut trace, mut iterations, mut status, mut exhausted) = (Vec::new(), 0, first.status, false);
         let mut start = first;
