@@ -90,9 +90,9 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
-    /// Whether the start is followed alone: majorise-minimise steps begin at it, and neither at the convex solution nor anywhere else.
-    /// For families of problems of which the first was solved with care. Solvers `kernel-smo` (two classes) and `linear-band`; others take it as a
-    /// start like any.
+    /// Whether the start is followed alone: majorise-minimise steps begin at it, and neither at the convex solution nor
+    /// anywhere else. For families of problems of which the first was solved with care. Solvers `kernel-smo` (two classes) and
+    /// `linear-band`; others take it as a start like any.
     pub follow: bool,
 }
 
