@@ -144,7 +144,8 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
             self._take_training(fitted, X, codes)
             if watch.asked_to_end and self.status_ == "time_limit":
                 self.status_ = "interrupted"
-        self._warn()
+        for complaint in self._complaints():
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=_progress.TO_THE_CALLER)
         return self
 
     def _run(
@@ -359,19 +360,17 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         self.outliers_ = fitted.outliers
         self.outlier_scores_ = fitted.outlier_scores
 
-    def _warn(self) -> None:
-        """Tells that the fit did not converge, if so."""
+    def _complaints(self) -> list[str]:
+        """What did not converge."""
         if self.status_ == "converged":
-            return
+            return []
         advice = {
             "interrupted": "this is the best model so far",
             "time_limit": "this is the best model so far; raise time_limit",
             "all_capped": "every row lies beyond the cap; this is the last model before that, raise cap",
             "iteration_limit": "raise max_iter or tol, or scale the columns of X",
         }.get(self.status_, "rounding kept it from the tolerance; raise tol, or scale the columns of X")
-        warnings.warn(
+        return [
             f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
-            f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+            f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}"
+        ]

@@ -17,7 +17,11 @@ from typing import Any, Protocol, TextIO, TypeVar, cast
 try:  # scikit-learn 1.9 or later
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
     from sklearn.callback import with_callbacks as _managed
+
+    TO_THE_CALLER = 4
+    """Frames from `_fit`, which scikit-learn has wrapped, to the caller of `fit`."""
 except ImportError:
+    TO_THE_CALLER = 3
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -307,15 +305,10 @@ class TruncatedSVC(KernelClassifier):
             self.lower_bound_ = bound
             self.proved_ = fitted.detail("proved") == 1.0
 
-    def _warn(self) -> None:
-        super()._warn()
-        if count := self._fitted.detail("probability_unconverged"):
-            warnings.warn(
-                f"{count:.0f} of the weighted fits behind predict_proba did not converge: raise max_iter or tol, or scale the "
-                "columns of X",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+    def _complaints(self) -> list[str]:
+        count = int(self._fitted.detail("probability_unconverged") or 0)
+        family = f"{count} of the weighted fits behind predict_proba did not converge: raise max_iter or tol, or scale the columns of X"
+        return super()._complaints() + ([family] if count else [])
 
     @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -28,8 +28,8 @@ def main():
                         continue
                     raise AssertionError(f"{kind.__name__}: {check}") from error
             count += 1
-    print(f"{count} checks of {len(CLASSES)} classes; scikit-learn {sklearn.__version__}, numpy {np.__version__}, scipy {scipy.__version__}, ")
-    print(f"Python {sys.version.split()[0]}")
+    versions = f"scikit-learn {sklearn.__version__}, numpy {np.__version__}, scipy {scipy.__version__}"
+    print(f"{count} checks of {len(CLASSES)} classes; {versions}, Python {sys.version.split()[0]}")
 
 
 if __name__ == "__main__":

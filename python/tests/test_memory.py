@@ -60,7 +60,8 @@ def test_copies_of_x(kind, tmp_path):
             if kept is None:
                 vectors = model.support_vectors_
                 kept = vectors.data.nbytes + vectors.indices.nbytes + vectors.indptr.nbytes
-            assert peak <= (COPIES[kind] + slack) * size + kept, f"{peak / size:.2f} times X, of which {kept / size:.2f} are support vectors"
+            found = f"{peak / size:.2f} times X, of which {kept / size:.2f} are support vectors"
+            assert peak <= (COPIES[kind] + slack) * size + kept, found
 
 
 def test_single_precision_stays_so():

@@ -82,8 +82,9 @@ def test_labels_of_any_kind(data, names):
 
 
 def test_not_converging_warns(data):
-    with pytest.warns(ConvergenceWarning, match="iteration_limit"):
+    with pytest.warns(ConvergenceWarning, match="iteration_limit") as caught:
         TruncatedSVC(max_iter=1, C=10.0).fit(*data)
+    assert caught[0].filename == __file__
 
 
 def test_progress_is_printed_when_asked(data, capsys):

@@ -20,7 +20,8 @@ def run(*arguments):
 
 
 def test_stubs_match_the_modules():
-    run("mypy.stubtest", "outlast", "--mypy-config-file", "pyproject.toml", "--allowlist", "python/tests/stubtest.txt", "--ignore-unused-allowlist")
+    allowed = ["--allowlist", "python/tests/stubtest.txt", "--ignore-unused-allowlist"]
+    run("mypy.stubtest", "outlast", "--mypy-config-file", "pyproject.toml", *allowed)
 
 
 def test_types_hold_together():

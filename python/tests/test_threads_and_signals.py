@@ -119,7 +119,7 @@ def test_an_error_in_the_progress_callback_ends_the_fit(monkeypatch):
         raise RuntimeError("enough")
 
     X, y = make_classification(500, 5, flip_y=0.1, random_state=1)
-    monkeypatch.setattr("outlast._estimator._print_progress", fail)
+    monkeypatch.setattr("outlast._progress.Lines.__call__", fail)
     with pytest.raises(RuntimeError, match="enough"):
         TruncatedSVC(verbose=1).fit(X, y)
 

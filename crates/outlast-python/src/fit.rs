@@ -247,7 +247,8 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
 ///
 /// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
 /// positions in `classes`. `threads=None` means all cores, `time_limit` is in seconds. `progress` is called as
-/// progress(stage, step, objective, gap); what it raises ends the fit, and something true that it returns ends it with the best so far.
+/// progress(stage, step, objective, gap); what it raises ends the fit, and something true that it returns ends it with the
+/// best so far.
 #[pyfunction]
 #[pyo3(signature = (x, codes, classes, method, parameters, *, threads=None, sample_weight=None, feature_names=None,
     start=None, time_limit=None, progress=None))]

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL on that many threads, `None` for all cores. `progress` is called as
-/// `progress(stage, step, objective, gap)` on the calling thread; where it returns something true, the work ends with what it has. A result that is the best so far of work stopped by Ctrl-C is kept.
+/// `progress(stage, step, objective, gap)` on the calling thread; where it returns something true, the work ends with what it
+/// has. A result that is the best so far of work stopped by Ctrl-C is kept.
 pub fn run<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

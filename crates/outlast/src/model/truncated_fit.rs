@@ -63,8 +63,8 @@ pub(super) struct Task<'a> {
     pub(super) caps: &'a [f64],
     pub(super) kernel: &'a KernelFunction,
     pub(super) request: &'a FitRequest<'a>,
-    /// Whether to solve as exactly as costs next to nothing, where that is more than asked for, and from several starts. A family of problems,
-    /// each following the one before, needs neither.
+    /// Whether to solve as exactly as costs next to nothing, where that is more than asked for, and from several starts. A
+    /// family of problems, each following the one before, needs neither.
     pub(super) exact: bool,
 }
 
