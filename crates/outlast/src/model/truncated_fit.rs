@@ -226,7 +226,7 @@ impl Task<'_> {
     fn options(&self, start: Option<Start>) -> Options {
         let tol = self.parameters.common.tol;
         let tol = if self.roughly { tol } else { tol.min(self.affordable_gap()) };
-        Options { single_start: self.roughly, ..self.parameters.common.options(tol, start) }
+        Options { rough: self.roughly, ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

@@ -90,8 +90,9 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
-    /// Whether a truncated problem is followed down from the plain optimum alone. Small ones are else tried from other places too.
-    pub single_start: bool,
+    /// Whether the tolerance is all that counts. Small problems are else solved with more care than it asks for: the kernel's in double
+    /// precision, truncated ones from several starts.
+    pub rough: bool,
 }
 
 impl Default for Options {
@@ -103,7 +104,7 @@ impl Default for Options {
             cache_bytes: 1 << 30,
             seed: 0,
             start: None,
-            single_start: false,
+            rough: false,
         }
     }
 }

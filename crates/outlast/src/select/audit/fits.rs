@@ -154,7 +154,7 @@ impl Field<'_> {
             max_steps: MOST_STEPS,
             seed: self.seed,
             start,
-            single_start: true,
+            rough: true,
             ..Options::default()
         };
         let solution = solver::solve(solver::choose("auto", &problem)?, &problem, &options, control)?;

@@ -69,7 +69,7 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
         let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
         return Ok(machine.solution(report));
     };
-    let small = problem.rows() <= EXACT_PATH && !options.single_start;
+    let small = problem.rows() <= EXACT_PATH && !options.rough;
     let limits = Limits {
         tolerance: options.tolerance,
         loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
@@ -81,7 +81,7 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
     machine.solver.stage = "truncated hinge";
     let report = majorize::run(&mut machine, start, &limits, "truncated hinge", control)?;
     let mut best = machine.solution(report);
-    let few = problem.rows() <= ALWAYS && !options.single_start;
+    let few = problem.rows() <= ALWAYS && !options.rough;
     let starts = [(few || in_doubt, None), (in_doubt, Some(STIFFER[0])), (in_doubt, Some(STIFFER[1]))];
     for (_, factor) in starts.into_iter().filter(|(wanted, _)| *wanted) {
         let mut other = Machine::prepare(isa, problem, options)?;

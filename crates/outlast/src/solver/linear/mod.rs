@@ -270,7 +270,7 @@ impl Work<'_> {
 
     fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
         let tolerance = self.options.tolerance;
-        let small = self.level.rows() <= truncated::SMALL && !self.options.single_start;
+        let small = self.level.rows() <= truncated::SMALL && !self.options.rough;
         let plain = self.convex(start, truncated::plain_tolerance(small, tolerance))?;
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, both: small };
         let others: Vec<Vec<f64>> = match small {
