@@ -49,7 +49,8 @@ pub fn audit(
     };
     let labels = fit::labels(classes, &codes)?;
     let design = x.design()?;
-    let report = gate::run(py, threads, progress, |_| false, move |control| audit.run_with(&*design, &labels, control))?;
+    let report =
+        gate::run(py, threads, progress, |_| false, move |control| audit.run_with(&*design, &labels, control))?;
     Ok(Audited { report })
 }
 
@@ -171,7 +172,8 @@ impl Audited {
         let last = cells.len().checked_sub(1);
         let numeric = (0..cells.len()).map(|column| Some(column) != last).collect();
         let cells = Cells { header: Some(header), columns: cells, numeric, target_column: last, first_line: 0 };
-        py.detach(|| io::save_page(&io::audit_page(&self.report, &*design, source, &target, cells)?, path)).map_err(to_python)
+        py.detach(|| io::save_page(&io::audit_page(&self.report, &*design, source, &target, cells)?, path))
+            .map_err(to_python)
     }
 
     /// Writes the suspects as CSV, rows counted from 1.

@@ -91,7 +91,8 @@ fn flips_are_ranked_nearly_as_well_as_by_the_true_densities() {
         assert!(found > best - 0.05, "{k} classes, {share}: {found} against {best} of the oracle");
         assert!(found > 4.0 * share, "{k} classes, {share}: {found} against {share} by chance");
         // most suspects with a wrong label are told their true class
-        let right = report.suspects.iter().filter(|s| wrong[s.row] && s.suggested as usize == drawn.truth[s.row]).count();
+        let right =
+            report.suspects.iter().filter(|s| wrong[s.row] && s.suggested as usize == drawn.truth[s.row]).count();
         let caught = report.suspects.iter().filter(|s| wrong[s.row]).count();
         assert!(caught > 0 && right * 10 > caught * 9, "{right} of {caught}");
         assert!(report.suspects.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -207,7 +208,8 @@ fn hostile_tables_are_audited_or_refused_by_name() {
             assert!(report.margins.iter().chain(report.noise.iter().flatten()).all(|value| value.is_finite()));
         }
     }
-    let refused = |audit: Audit, rows: &[[f64; 1]], y: &[i32]| audit.run(&Dense::from_rows(rows), y).unwrap_err().to_string();
+    let refused =
+        |audit: Audit, rows: &[[f64; 1]], y: &[i32]| audit.run(&Dense::from_rows(rows), y).unwrap_err().to_string();
     let some: Vec<[f64; 1]> = (0..6).map(|row| [f64::from(row)]).collect();
     assert!(refused(Audit::default(), &some, &[1; 6]).contains("two classes"));
     assert!(refused(Audit::default(), &some, &[0, 0, 0, 0, 1, 1]).contains("two classes of 3 rows"));
@@ -228,7 +230,8 @@ fn many_classes_are_audited_against_the_rest() {
     let rows: Vec<[f64; 2]> = (0..160).map(|row| [f64::from(row / 4), f64::from(row % 4) / 10.0]).collect();
     let mut y: Vec<i32> = (0..160).map(|row| row / 4).collect();
     y[80] = 3;
-    let report = Audit::default().repeats(1).kernel(AuditKernel::Rbf).c(10.0).run(&Dense::from_rows(&rows), &y).unwrap();
+    let report =
+        Audit::default().repeats(1).kernel(AuditKernel::Rbf).c(10.0).run(&Dense::from_rows(&rows), &y).unwrap();
     let rank = report.scores.iter().filter(|score| **score > report.scores[80]).count();
     assert!(report.scores[80] > 0.5 && rank < 40, "{} at {rank}", report.scores[80]);
 }

@@ -57,7 +57,14 @@ pub struct AuditArgs {
         help_heading = "Method")]
     pub gamma: Gamma,
     /// Weight of the losses [default: 0.1, 1 or 10 for each kernel, by the likelihood of labels held out]
-    #[arg(short = 'C', long = "c", alias = "C", value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method")]
+    #[arg(
+        short = 'C',
+        long = "c",
+        alias = "C",
+        value_name = "NUMBER",
+        allow_negative_numbers = true,
+        help_heading = "Method"
+    )]
     pub c: Option<f64>,
     /// Margin below which a row costs no more: a number <= 0, auto (-1), or none
     #[arg(long, value_name = "NUMBER|auto|none", default_value = "auto", value_parser = truncation, allow_negative_numbers = true,

@@ -140,7 +140,8 @@ impl Audited {
             destination::write(path, |out| io::write_suspects(&self.report, Some(&self.table.lines), out))?;
         }
         if let Some(path) = &request.html {
-            let page = page(&self.report, self.table.design(), &self.table.source.display().to_string(), self.cells.clone())?;
+            let page =
+                page(&self.report, self.table.design(), &self.table.source.display().to_string(), self.cells.clone())?;
             destination::write(path, |out| out.write_all(&page))?;
         }
         Ok(())
@@ -158,12 +159,16 @@ impl Audited {
         pairs.add("data", shape);
         let counts = report.confusion.iter().map(|row| row.iter().sum::<usize>());
         pairs.add("classes", classes_text(report.classes.iter().zip(counts.collect::<Vec<_>>())));
-        let chosen = report.chosen.iter().map(|chosen| format!("{} with C = {}", chosen.kernel.name(), short(chosen.c)));
+        let chosen =
+            report.chosen.iter().map(|chosen| format!("{} with C = {}", chosen.kernel.name(), short(chosen.c)));
         let folds = format!("{}, {} times", count(report.folds, "fold", "folds"), report.repeats);
         pairs.add("fits", format!("truncated hinge, {}; {folds}", chosen.collect::<Vec<_>>().join(", ")));
         let looks = (0..rows).filter(|&row| report.suggested[row] != report.given[row]).count();
         pairs.add("look wrong", count(looks, "label", "labels"));
-        pairs.add("estimate", format!("{:.0} wrong labels ({:.1} %)", report.wrong_labels(), 100.0 * report.wrong_share));
+        pairs.add(
+            "estimate",
+            format!("{:.0} wrong labels ({:.1} %)", report.wrong_labels(), 100.0 * report.wrong_share),
+        );
         let given_up = report.truncated.iter().filter(|&&truncated| truncated).count();
         pairs.add("given up", format!("{} by the fit to all rows", count(given_up, "row", "rows")));
         let conflicting: usize = report.conflicts.iter().map(Vec::len).sum();
@@ -192,9 +197,12 @@ impl Audited {
         let report = &self.report;
         let mut shares = Vec::new();
         for (given, row) in report.noise.iter().enumerate() {
-            shares.extend(row.iter().enumerate().filter(|(class, share)| *class != given && **share > 0.0).map(
-                |(class, &share)| (given as u32, class as u32, share),
-            ));
+            shares.extend(
+                row.iter()
+                    .enumerate()
+                    .filter(|(class, share)| *class != given && **share > 0.0)
+                    .map(|(class, &share)| (given as u32, class as u32, share)),
+            );
         }
         if shares.is_empty() {
             return String::new();
@@ -204,7 +212,8 @@ impl Audited {
             let names: Vec<String> = report.classes.iter().map(|class| cut(&class_text(class), NARROW)).collect();
             let head: Vec<&str> = std::iter::once("given").chain(names.iter().map(String::as_str)).collect();
             let cell = |share: &f64| if *share == 0.0 { "-".to_string() } else { format!("{:.1} %", 100.0 * share) };
-            let line = |(name, row): (&String, &Vec<f64>)| std::iter::once(name.clone()).chain(row.iter().map(cell)).collect();
+            let line =
+                |(name, row): (&String, &Vec<f64>)| std::iter::once(name.clone()).chain(row.iter().map(cell)).collect();
             let rows: Vec<Vec<String>> = names.iter().zip(&report.noise).map(line).collect();
             return format!("\nlikely true class of the rows given a class\n{}", output::table(&head, &rows));
         }
@@ -242,7 +251,11 @@ impl Audited {
         });
         let more = suspects.len().saturating_sub(top);
         let more = if more > 0 { format!("... and {more} more\n") } else { String::new() };
-        format!("\n{}, most suspect first\n{}{more}", count(suspects.len(), "suspect", "suspects"), lines.collect::<String>())
+        format!(
+            "\n{}, most suspect first\n{}{more}",
+            count(suspects.len(), "suspect", "suspects"),
+            lines.collect::<String>()
+        )
     }
 
     fn json(&self, request: &AuditArgs) -> Value {

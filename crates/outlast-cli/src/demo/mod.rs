@@ -9,13 +9,13 @@ mod random;
 mod svg;
 
 use crate::args::DemoArgs;
+use crate::commands;
 use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, count};
 use crate::watch::Watch;
 use contour::Grid;
 use data::Point;
-use crate::commands;
 use outlast::{Audit, Control, Dense, Error, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation, io};
 use random::Random;
 use serde_json::{Value, json};

@@ -153,6 +153,9 @@ fn ctrl_c_ends_an_audit_at_once() {
 fn the_demo_ends_with_an_audit() {
     let folder = Folder::new();
     let text = folder.run(&["demo", "--html", "audit.html"]).good();
-    assert!(text.contains("The audit of the training rows names") && text.ends_with("audit page: audit.html\n"), "{text}");
+    assert!(
+        text.contains("The audit of the training rows names") && text.ends_with("audit page: audit.html\n"),
+        "{text}"
+    );
     assert_eq!(folder.names(), ["audit.html", "outlast-demo.svg"]);
 }

@@ -83,9 +83,15 @@ fn card(report: &AuditReport, x: &dyn Design) -> Vec<(String, String)> {
     }
     let truncation = |at: Option<f64>| at.map_or("none".to_string(), |at| format!("{at:.4}"));
     lines.push(line("truncation", truncation(report.truncation)));
-    lines.push(line("cross-validation", format!("{} folds, {} times, seed {}", report.folds, report.repeats, report.seed)));
+    lines.push(line(
+        "cross-validation",
+        format!("{} folds, {} times, seed {}", report.folds, report.repeats, report.seed),
+    ));
     let kernel = report.model.predictor.kernel.name();
-    lines.push(line("fit to all rows", format!("{kernel}, C {}, truncation {}", summary.c, truncation(summary.truncation))));
+    lines.push(line(
+        "fit to all rows",
+        format!("{kernel}, C {}, truncation {}", summary.c, truncation(summary.truncation)),
+    ));
     lines.push(line("objective", format!("{:.6}", summary.objective)));
     lines.push(line("relative gap", format!("{:.1e}", summary.gap)));
     lines.push(line("support vectors", report.model.support_count().to_string()));

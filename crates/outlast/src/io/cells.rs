@@ -48,13 +48,8 @@ pub fn read_cells(reader: impl Read, name: impl AsRef<Path>, options: &ReadOptio
     let plan = columns.plan(options, None).map_err(|problem| records.lines.at(first.line, None, None, problem))?;
     let first_line = if with_header { record.line } else { first.line } as usize;
     let target_column = plan.roles.iter().position(|role| *role == Role::Target);
-    let mut cells = Cells {
-        header,
-        columns: vec![Vec::new(); count],
-        numeric: vec![true; count],
-        target_column,
-        first_line,
-    };
+    let mut cells =
+        Cells { header, columns: vec![Vec::new(); count], numeric: vec![true; count], target_column, first_line };
     let mut bytes = 0;
     if !with_header {
         bytes += cells.push(&first);

@@ -110,7 +110,8 @@ impl<'a> Records<'a> {
             for &byte in &piece[..content] {
                 let next = place.after(byte, self.delimiter);
                 // a byte that only moves in or out of quotes is no content; the second of a pair of quotes is
-                let opens_or_closes = next == Some(Place::Closing) || place == Place::Start && next == Some(Place::Quoted);
+                let opens_or_closes =
+                    next == Some(Place::Closing) || place == Place::Start && next == Some(Place::Quoted);
                 match next {
                     None => {
                         record.fields.push(start..record.text.len());

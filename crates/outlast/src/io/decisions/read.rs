@@ -133,7 +133,12 @@ fn read_json(source: Source) -> Result<Decisions> {
     })?;
     let list = value.as_array().or_else(|| value.get("decisions").and_then(Value::as_array));
     let Some(list) = list else {
-        return Err(wrong(&file, At::default(), None, "a list of decisions is expected, or an object with one under \"decisions\""));
+        return Err(wrong(
+            &file,
+            At::default(),
+            None,
+            "a list of decisions is expected, or an object with one under \"decisions\"",
+        ));
     };
     let mut decisions = Decisions { source: file.clone(), ..Decisions::default() };
     for (number, entry) in list.iter().enumerate() {

@@ -55,7 +55,10 @@ fn every_other_byte_stays() {
 #[test]
 fn libsvm_keeps_comments_and_spaces() {
     let data = "# head\n+1  1:2 3:4 # note\n\n -1 2:1\n+1\n";
-    assert_eq!(applied(data, "d.svm", "row,decision,label\n2,relabel,+1\n3,drop,\n").unwrap(), "# head\n+1  1:2 3:4 # note\n\n +1 2:1\n");
+    assert_eq!(
+        applied(data, "d.svm", "row,decision,label\n2,relabel,+1\n3,drop,\n").unwrap(),
+        "# head\n+1  1:2 3:4 # note\n\n +1 2:1\n"
+    );
     assert!(refused(applied(data, "d.svm", "row,decision,label\n2,relabel,a b\n")).contains("d.svm, line 4"));
 }
 
@@ -69,7 +72,10 @@ fn mistakes_are_named_with_their_place() {
         ("row,decision\n-1,drop\n", "not a row number"),
         ("row,decision\n1,delete\n", "line 2, column 2 (\"decision\"): \"delete\" is no decision"),
         ("row,decision,label\n1,relabel, \n", "line 2, column 3 (\"label\")"),
-        ("row,decision,label\n1,drop,\n2,drop,\n1,keep,\n", "line 4, column 1 (\"row\"): row 1 has another decision on line 2"),
+        (
+            "row,decision,label\n1,drop,\n2,drop,\n1,keep,\n",
+            "line 4, column 1 (\"row\"): row 1 has another decision on line 2",
+        ),
         ("row,decision\n1\n", "line 2: the row has 1 fields"),
         ("[{\"row\":1,\n}]", "line 2, column 1: not JSON"),
         ("{\"a\":1}", "a list of decisions"),

@@ -113,7 +113,9 @@ impl Field<'_> {
                 let found = self.fit(rows.as_design(), &signs, c, kernel, start, control)?;
                 self.report(watch);
                 match (&found.weights, linear) {
-                    (Some(w), true) => (0..size).for_each(|column| coefficients[at][column * count + problem] = w[column]),
+                    (Some(w), true) => {
+                        (0..size).for_each(|column| coefficients[at][column * count + problem] = w[column])
+                    }
                     _ => positions
                         .iter()
                         .zip(&found.expansion)
@@ -172,7 +174,13 @@ impl Field<'_> {
     }
 
     /// sum over rows with a coefficient in any problem
-    fn expansions(&self, kernel: &KernelFunction, place: &[u32], coefficients: &[f64], held: &dyn Design) -> Result<Vec<f64>> {
+    fn expansions(
+        &self,
+        kernel: &KernelFunction,
+        place: &[u32],
+        coefficients: &[f64],
+        held: &dyn Design,
+    ) -> Result<Vec<f64>> {
         let count = self.scheme.count();
         let of = |at: usize| &coefficients[at * count..(at + 1) * count];
         let used: Vec<usize> = (0..place.len()).filter(|&at| of(at).iter().any(|&beta| beta != 0.0)).collect();

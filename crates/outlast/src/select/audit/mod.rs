@@ -342,7 +342,14 @@ impl Audit {
         let run = |&(repeat, member, fold): &(usize, usize, usize)| -> Result<(Vec<u32>, Vec<Vec<f32>>)> {
             let (held, train): (Vec<u32>, Vec<u32>) =
                 (0..field.codes.len() as u32).partition(|&row| splits[repeat][row as usize] == fold);
-            let decisions = field.judge(&members[member], &cs[member], &train, &held, control, &Control::default().interrupt(&stop))?;
+            let decisions = field.judge(
+                &members[member],
+                &cs[member],
+                &train,
+                &held,
+                control,
+                &Control::default().interrupt(&stop),
+            )?;
             Ok((held, decisions))
         };
         let found: Vec<Result<_>> = tasks.par_iter().with_max_len(1).map(run).collect();
@@ -410,16 +417,19 @@ fn verdict(field: &Field, folds: &[(Vec<u32>, Vec<Vec<f32>>)], at: usize) -> Ver
         Scheme::Pairs(k) | Scheme::Rest(k) => k,
     };
     let mut chances = vec![0.0; n * k];
-    chances.par_chunks_exact_mut(k).zip(decisions.par_chunks_exact(count)).for_each_init(Vec::new, |scratch, (out, values)| {
-        let chance = |problem: usize| sigmoids[problem].chance(f64::from(values[problem]));
-        match field.scheme {
-            Scheme::Pairs(k) => couple(k, |i, j| chance(Scheme::pair(k, i, j)), scratch, out),
-            Scheme::Rest(_) => {
-                out.iter_mut().enumerate().for_each(|(class, out)| *out = chance(class));
-                normalize(out);
+    chances.par_chunks_exact_mut(k).zip(decisions.par_chunks_exact(count)).for_each_init(
+        Vec::new,
+        |scratch, (out, values)| {
+            let chance = |problem: usize| sigmoids[problem].chance(f64::from(values[problem]));
+            match field.scheme {
+                Scheme::Pairs(k) => couple(k, |i, j| chance(Scheme::pair(k, i, j)), scratch, out),
+                Scheme::Rest(_) => {
+                    out.iter_mut().enumerate().for_each(|(class, out)| *out = chance(class));
+                    normalize(out);
+                }
             }
-        }
-    });
+        },
+    );
     let margin = |(row, code): (usize, &Option<u32>)| {
         let Some(own) = code.map(|code| code as usize) else { return 0.0 };
         let values = &decisions[row * count..(row + 1) * count];
@@ -435,7 +445,8 @@ fn verdict(field: &Field, folds: &[(Vec<u32>, Vec<Vec<f32>>)], at: usize) -> Ver
         }
     };
     let margins = field.codes.iter().enumerate().map(margin).collect();
-    let known = field.codes.iter().enumerate().filter_map(|(row, code)| code.map(|code| chances[row * k + code as usize]));
+    let known =
+        field.codes.iter().enumerate().filter_map(|(row, code)| code.map(|code| chances[row * k + code as usize]));
     let (sum, rows) = known.fold((0.0, 0usize), |(sum, rows), chance| (sum - chance.ln(), rows + 1));
     Verdict { chances, margins, surprise: sum / rows.max(1) as f64 }
 }
@@ -460,8 +471,7 @@ mod tests {
             let decide = |label: u32| {
                 let mut codes = codes.clone();
                 codes[row as usize] = Some(label);
-                let field =
-                    Field { x: &scaled, codes: &codes, scheme: Scheme::Pairs(3), loss, seed: 0, done: &done };
+                let field = Field { x: &scaled, codes: &codes, scheme: Scheme::Pairs(3), loss, seed: 0, done: &done };
                 let (held, train): (Vec<u32>, Vec<u32>) = (0..90u32).partition(|other| other % 5 == row % 5);
                 let control = Control::default();
                 let found = field.judge(&member, &CS, &train, &held, &control, &control).unwrap();

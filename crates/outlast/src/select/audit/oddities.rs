@@ -105,8 +105,7 @@ pub(super) fn far(x: &dyn Design, scaled: &Scaled, control: &Control) -> Result<
         }
         Ok(nearest.iter().rev().find(|value| value.is_finite()).map_or(0.0, |value| value.sqrt()))
     };
-    let distances: Vec<f64> =
-        (0..n).into_par_iter().map_init(Vec::new, distance).collect::<Result<Vec<f64>>>()?;
+    let distances: Vec<f64> = (0..n).into_par_iter().map_init(Vec::new, distance).collect::<Result<Vec<f64>>>()?;
     Ok(beyond_fence(&distances))
 }
 
@@ -125,7 +124,8 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
 fn beyond_fence(distances: &[f64]) -> Vec<Option<f64>> {
     let mut sorted = distances.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| sorted.get((share * (sorted.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(0.0);
+    let at =
+        |share: f64| sorted.get((share * (sorted.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(0.0);
     let median = at(0.5);
     if median <= 0.0 {
         return vec![None; distances.len()];

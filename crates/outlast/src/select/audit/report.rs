@@ -219,7 +219,8 @@ impl Evidence<'_> {
         let mut confusion = vec![vec![0; k]; k];
         (0..n).for_each(|row| confusion[given[row] as usize][suggested[row] as usize] += 1);
         let counts = self.labels.counts();
-        let wrong: f64 = noise.iter().zip(&counts).enumerate().map(|(at, (row, &count))| (1.0 - row[at]) * count as f64).sum();
+        let wrong: f64 =
+            noise.iter().zip(&counts).enumerate().map(|(at, (row, &count))| (1.0 - row[at]) * count as f64).sum();
         let small_classes = (0..k as u32).filter(|&class| counts[class as usize] < self.nearly_empty).collect();
         let truncated = model.training.as_ref().map_or(vec![false; n], |training| training.outliers.clone());
         let scores = self.scores(&chances);

@@ -89,7 +89,8 @@ impl Scaled {
         }
         let mut values = vec![0.0; n * d];
         values.par_chunks_exact_mut(d).enumerate().for_each(|(row, out)| x.copy_row(row, out));
-        let scale = |column: usize| Scale::of(&mut values.iter().skip(column).step_by(d).copied().collect::<Vec<_>>(), true);
+        let scale =
+            |column: usize| Scale::of(&mut values.iter().skip(column).step_by(d).copied().collect::<Vec<_>>(), true);
         let scales: Vec<Scale> = (0..d).into_par_iter().map(scale).collect();
         values.par_chunks_exact_mut(d).for_each(|row| {
             row.iter_mut().zip(&scales).for_each(|(value, scale)| *value = scale.apply(*value));
