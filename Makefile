@@ -4,6 +4,7 @@
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make docs    the documentation site, in docs-output/index.html
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
+#   make bench-audit   how well wrong labels are ranked, against cleanlab (DATA=folder adds real data)
 #   make wheel   the Python wheel, in dist/: one for Python 3.10 and everything later
 #   make clean   remove what the others made
 
@@ -21,7 +22,7 @@ VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test browser python-test bench wheel clean
+.PHONY: demo test rust-lint rust-test browser python-test bench bench-audit wheel clean
 
 demo:
 	mkdir -p demo-output
@@ -86,6 +87,10 @@ $(BENCH)/.built: $(BENCH)/.packages $(SOURCES)
 
 bench: $(BENCH)/.built
 	$(BENCH)/bin/python bench/run.py $(if $(DATA),--data "$(DATA)") $(BENCH_ARGS)
+
+bench-audit: $(BENCH)/.built
+	$(BENCH)/bin/python -m pip install --quiet cleanlab || echo "cleanlab can't be installed here: its columns are left out"
+	$(BENCH)/bin/python bench/audit.py $(if $(DATA),--data "$(DATA)") $(BENCH_ARGS)
 
 wheel: $(VENV)/.packages
 	$(VENV)/bin/maturin build --release --locked --out dist

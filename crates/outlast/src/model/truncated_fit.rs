@@ -12,7 +12,7 @@ use super::{
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};
-use crate::solver::{self, Options, Solution, Start, Starts};
+use crate::solver::{self, Care, Options, Solution, Start};
 
 /// Fits; `exact` as in [`Task`].
 pub(super) fn run(
@@ -253,12 +253,12 @@ impl Task<'_> {
     fn options(&self, start: Option<Start>) -> Options {
         let tol = self.parameters.common.tol;
         let tol = if self.exact { tol.min(self.affordable_gap()) } else { tol };
-        let starts = match (self.exact, &start) {
-            (true, _) => Starts::Several,
-            (false, None) => Starts::Plain,
-            (false, Some(_)) => Starts::Given,
+        let care = match (self.exact, &start) {
+            (true, _) => Care::Full,
+            (false, None) => Care::Rough,
+            (false, Some(_)) => Care::Follow,
         };
-        Options { starts, ..self.parameters.common.options(tol, start) }
+        Options { care, ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

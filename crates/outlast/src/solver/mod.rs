@@ -75,17 +75,17 @@ impl fmt::Display for Status {
     }
 }
 
-/// Where the majorise-minimise steps of a truncated problem begin. `Plain` and `Given` are for families of problems whose first was
-/// solved with care; solvers other than `kernel-smo` for two classes and `linear-band` take them as `Several`.
+/// With how much care a problem is solved. All but `Full` are for families of problems; solvers other than `kernel-smo` for two classes
+/// and `linear-band` know `Full` alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Starts {
-    /// At the plain optimum and, where the problem is small, in other places too; the best end is kept.
+pub enum Care {
+    /// Small problems more exactly than the tolerance asks for: the kernel's in double precision, truncated ones from several starts.
     #[default]
-    Several,
-    /// At the plain optimum alone.
-    Plain,
-    /// At [`Options::start`] itself, its truncated rows included, and nowhere else.
-    Given,
+    Full,
+    /// The tolerance is all that counts; a truncated problem is followed down from the plain optimum alone.
+    Rough,
+    /// Likewise, and majorise-minimise steps begin at [`Options::start`] itself, its truncated rows included.
+    Follow,
 }
 
 /// What every solver is told beside the problem.
@@ -103,8 +103,8 @@ pub struct Options {
     pub seed: u64,
     /// A solution of a nearby problem on the same rows (another C, another truncation) to start from.
     pub start: Option<Start>,
-    /// Where the majorise-minimise steps of a truncated problem begin.
-    pub starts: Starts,
+    /// More than the tolerance asks for, or not.
+    pub care: Care,
 }
 
 impl Default for Options {
@@ -116,7 +116,7 @@ impl Default for Options {
             cache_bytes: 1 << 30,
             seed: 0,
             start: None,
-            starts: Starts::Several,
+            care: Care::Full,
         }
     }
 }

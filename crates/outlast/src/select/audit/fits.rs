@@ -10,7 +10,7 @@ use crate::data::Design;
 use crate::error::Result;
 use crate::model::Rows;
 use crate::problem::{KernelFunction, Loss, Norm, Problem, TwoClass};
-use crate::solver::{self, Options, Start, Starts, tiles};
+use crate::solver::{self, Care, Options, Start, tiles};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most classes that are fitted in pairs.
@@ -156,7 +156,7 @@ impl Field<'_> {
             max_steps: MOST_STEPS,
             seed: self.seed,
             start,
-            starts: Starts::Plain,
+            care: Care::Rough,
             ..Options::default()
         };
         let solution = solver::solve(solver::choose("auto", &problem)?, &problem, &options, control)?;

@@ -22,7 +22,7 @@ mod shifted;
 mod two_level;
 
 use super::majorize::{self, Limits, Majorizer, Step};
-use super::{Options, Solution, Starts, Status};
+use super::{Care, Options, Solution, Status};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Isa;
@@ -75,8 +75,8 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
         let report = majorize::Report { trace, gap: start.gap, iterations: start.iterations, status: start.status };
         return Ok(machine.solution(report));
     };
-    let several = options.starts == Starts::Several;
-    let small = problem.rows() <= EXACT_PATH && several;
+    let careful = options.care == Care::Full;
+    let small = problem.rows() <= EXACT_PATH && careful;
     let limits = Limits {
         tolerance: options.tolerance,
         loose: if small { options.tolerance } else { LOOSENESS * options.tolerance },
@@ -91,7 +91,7 @@ pub fn solve_on(isa: Isa, problem: &TwoClass, options: &Options, control: &Contr
     if followed.is_some() {
         return Ok(best);
     }
-    let few = problem.rows() <= ALWAYS && several;
+    let few = problem.rows() <= ALWAYS && careful;
     let starts = [(few || in_doubt, None), (in_doubt, Some(STIFFER[0])), (in_doubt, Some(STIFFER[1]))];
     for (_, factor) in starts.into_iter().filter(|(wanted, _)| *wanted) {
         let mut other = Machine::prepare(isa, problem, options)?;
@@ -225,7 +225,7 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
 
     /// Starts at another solution itself, its truncated rows included, if that is wanted.
     fn follow(&mut self, options: &Options) -> Result<Option<Step>> {
-        let Some(start) = options.start.as_ref().filter(|_| options.starts == Starts::Given) else { return Ok(None) };
+        let Some(start) = options.start.as_ref().filter(|_| options.care == Care::Follow) else { return Ok(None) };
         if start.expansion.len() != self.truncated.len() {
             return Ok(None);
         }

@@ -6,7 +6,7 @@
 //! above f64 rounding is within reach. On few rows the last digits come from the matrix in double precision.
 
 use super::super::majorize::Step;
-use super::super::{Options, Status};
+use super::super::{Care, Options, Status};
 use crate::control::{Control, Progress};
 use crate::error::Result;
 
@@ -74,7 +74,7 @@ pub(crate) fn run<O: Outer>(
         let standing = problem.standing(&measure);
         let report = |status| Step { gap: standing.relative_gap(), iterations: outer, status };
         if standing.relative_gap() <= tolerance || standing.violation == 0.0 {
-            if problem.has_few_rows() {
+            if options.care == Care::Full && problem.has_few_rows() {
                 return in_double(problem, tolerance, outer, control);
             }
             if !problem.error_matters(&measure, tolerance) {
@@ -101,7 +101,7 @@ pub(crate) fn run<O: Outer>(
             return Ok(report(Status::IterationLimit));
         }
         if stall.no_progress(&standing) {
-            if problem.has_few_rows() {
+            if options.care == Care::Full && problem.has_few_rows() {
                 return in_double(problem, tolerance, outer, control);
             }
             let honest = refresh(problem);

@@ -35,7 +35,7 @@ use self::band::{Context, Guess};
 use self::certificate::{Certified, certify, middle_intercept};
 use self::interior::Pair;
 use self::level::{Block, Level, add};
-use super::{Options, Solution, Starts, Status};
+use super::{Care, Options, Solution, Status};
 use crate::control::{Control, Progress};
 use crate::data::Design;
 use crate::error::{Error, Result};
@@ -270,8 +270,8 @@ impl Work<'_> {
 
     fn truncated(&self, start: Option<Vec<f64>>, ceiling: f64) -> Result<Solution> {
         let tolerance = self.options.tolerance;
-        let followed = start.clone().filter(|_| self.options.starts == Starts::Given);
-        let small = self.level.rows() <= truncated::SMALL && self.options.starts == Starts::Several;
+        let followed = start.clone().filter(|_| self.options.care == Care::Follow);
+        let small = self.level.rows() <= truncated::SMALL && self.options.care == Care::Full;
         let plain = self.convex(start, truncated::plain_tolerance(small, tolerance))?;
         let plan = truncated::Plan { ceiling, tolerance, max_steps: self.options.max_steps, both: small };
         let others: Vec<Vec<f64>> = match small {
