@@ -14,8 +14,8 @@
 //!
 //! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
 //!
-//! With more rows, up to [`SAMPLED_MOST`] entries, the others are tried on some of the rows, and the best one's function is a second
-//! start on all of them ([`from_some_rows`]): minima that lie in different places do so in a sample too.
+//! With more rows the starts are tried on some of them, and the best one's function gives the row weights of all
+//! ([`from_some_rows`]): minima that lie in different places do so in a sample too.
 
 use super::super::majorize::Step;
 use super::super::{Options, Status};
@@ -40,9 +40,6 @@ const CHEAP: usize = 500_000;
 const SAMPLED_COLUMNS: usize = 200;
 const SAMPLED_ROWS_PER_COLUMN: usize = 10;
 const SAMPLED_SIZE: usize = CHEAP / 16;
-
-/// Entries from which the point at hand is the only start: a second run over all rows costs as much as the first.
-const SAMPLED_MOST: usize = 2 * CHEAP;
 const SAMPLED_ALTERNATIONS: usize = 20;
 
 /// Rounds of algorithm 2: at least, at most, and what they may cost together (entries of the matrix read).
@@ -72,8 +69,10 @@ pub(super) fn best(
     let plain = vec![1.0; problem.rows()];
     let convex = functions.loss.cap == f64::INFINITY && bounds.len() == 1;
     let portfolio = settings.portfolio && !convex;
+    let sampled = portfolio && size(&problem) > CHEAP && from_some_rows(functions, options, control)?;
     let weights = functions.slopes(&*working(&functions.loss));
     let mut best = match settings.cap {
+        _ if sampled && functions.any(&weights) => rounds.run_from_point(functions, weights)?,
         CapRule::Beyond(_) if functions.any(&weights) => rounds.run_from_weights(functions, weights)?,
         _ => rounds.run_from_weights(functions, plain)?,
     };
@@ -89,16 +88,6 @@ pub(super) fn best(
             // a tie goes to the earlier one, whatever the last digits say
             let lower = run.objective < best.objective * (1.0 - 1e-12);
             if !run.exhausted && (lower || best.exhausted) {
-                best = run;
-            }
-        }
-    }
-    let several = (CHEAP + 1..SAMPLED_MOST).contains(&size(&problem));
-    if portfolio && several && best.status != Status::TimeLimit && from_some_rows(functions, options, control)? {
-        let weights = functions.slopes(&*working(&functions.loss));
-        if functions.any(&weights) {
-            let run = rounds.run_from_point(functions, weights)?;
-            if !run.exhausted && run.objective < best.objective * (1.0 - 1e-12) {
                 best = run;
             }
         }
@@ -175,7 +164,7 @@ fn others(
     Ok(starts)
 }
 
-/// Goes to the best functions of some of the rows. Whether it has gone.
+/// Goes to the best functions of some of the rows, if these are lower on all rows than the point at hand. Whether it has gone.
 fn from_some_rows(functions: &mut Functions, options: &Options, control: &Control) -> Result<bool> {
     let problem = functions.problem;
     let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
@@ -196,8 +185,13 @@ fn from_some_rows(functions: &mut Functions, options: &Options, control: &Contro
     let part = Coded { x, codes: &codes, caps: &caps, loss: &functions.loss, ..problem };
     let found = exact(&part, &Settings::default(), SAMPLED_ALTERNATIONS, options, control)?.solution;
     let Some(weights) = &found.weights else { return Ok(false) };
+    let (before, value) = (functions.points(), functions.objective(&*functions.loss.concave));
     functions.start_at(weights, &found.intercepts);
-    Ok(true)
+    let lower = functions.objective(&*functions.loss.concave) < value;
+    if !lower {
+        functions.go_to(&before);
+    }
+    Ok(lower)
 }
 
 /// (m / |x - mean|^2)^2 where that is below 1, m the median of these distances. A far row with a wrong label has so much leverage that
