@@ -53,7 +53,7 @@ pub trait Design: Sync {
         sum
     }
 
-    /// Writes one row densely.
+    /// Writes one row densely; what `out` has beyond the columns becomes 0.
     fn copy_row(&self, row: usize, out: &mut [f64]) {
         out.fill(0.0);
         self.for_each(row, &mut |column, value| out[column] = value);
@@ -222,7 +222,9 @@ impl<T: Element> Design for Dense<'_, T> {
     }
 
     fn copy_row(&self, row: usize, out: &mut [f64]) {
-        out.iter_mut().zip(self.row(row)).for_each(|(out, x)| *out = x.wide());
+        let (own, rest) = out.split_at_mut(self.cols);
+        own.iter_mut().zip(self.row(row)).for_each(|(out, x)| *out = x.wide());
+        rest.fill(0.0);
     }
 }
 
