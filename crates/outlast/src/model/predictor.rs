@@ -78,7 +78,7 @@ pub enum Function {
         /// The support vectors.
         rows: Rows,
     },
-    /// sum_i coefficients_ij x[support_i]: the columns of x are kernel values against the training rows.
+    /// sum_i coefficients_ij `x[support_i]`: the columns of x are kernel values against the training rows.
     Precomputed,
 }
 

@@ -75,7 +75,7 @@ pub struct Truncated {
     pub global_search: bool,
     /// Whether probabilities are estimated as well.
     pub probability: Probability,
-    /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`]).
+    /// `"auto"`, or the name of the solver to take (see [`solver::NAMES`](crate::solver::NAMES)).
     pub solver: String,
 }
 

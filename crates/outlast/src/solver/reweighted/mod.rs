@@ -9,7 +9,7 @@
 //! squared hinge that is a finite Newton method; p = 1 with one function goes through the solvers of the hinge. Two to ten rounds
 //! where h only caps; where its slope is infinite at 0 (p < 2) it is bounded by tangents below a floor that is lowered in turns.
 //!
-//! The objective has many local minima. [`solve`] runs from several starts ([`starts`]) and keeps the best.
+//! The objective has many local minima. [`solve`] runs from several starts (`starts`) and keeps the best.
 //! [`Settings::alternating`] is the paper's algorithm 2 instead: one linear system a function and round.
 
 mod caps;

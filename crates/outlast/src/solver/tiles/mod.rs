@@ -2,7 +2,7 @@
 //!
 //! A kernel value is cheaper to compute again than to fetch from memory as long as a row has few non-zeros: at d = 20 about
 //! 0.4 ns a value on one AVX-512 core. So rows are laid out for that. The *long* side of a product is packed in panels of 64
-//! rows, feature-major ([`Panels`]); the *short* side in groups of 6 dense rows or 2 sparse rows ([`Block`]). A micro-kernel
+//! rows, feature-major (`Panels`); the *short* side in groups of 6 dense rows or 2 sparse rows (`Block`). A micro-kernel
 //! holds 64 x 6 inner products in registers, applies the kernel's map, and either stores the values or multiplies them by
 //! coefficients at once, so that the matrix never exists:
 //!
