@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 10;
 
 /// Rows, and rows per column, up to which pairs of rows are the shorter way to a linear function than columns.
 const FEW: usize = 2000;
-const FEW_PER_COLUMN: usize = 20;
+const FEW_PER_COLUMN: usize = 8;
 
 /// Which binary problems stand for k classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
