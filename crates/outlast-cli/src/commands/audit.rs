@@ -53,10 +53,11 @@ pub fn run(request: &AuditArgs) -> Result<(), Failure> {
     }
     if request.show.json {
         output::print_json(&audited.json(request))?;
-    } else if taken {
-        output::tell(audited.text(request).trim_end());
     } else if !request.show.quiet {
-        output::print(&audited.text(request))?;
+        match taken {
+            true => output::tell(audited.text(request).trim_end()),
+            false => output::print(&audited.text(request))?,
+        }
     }
     match (request.fail_above, audited.report.suspects.first()) {
         (Some(bound), Some(worst)) if worst.score > bound => {

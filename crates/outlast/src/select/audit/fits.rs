@@ -22,6 +22,10 @@ const TOLERANCE: f64 = 1e-3;
 /// Most majorise-minimise steps of a fit.
 const MOST_STEPS: usize = 10;
 
+/// Rows, and rows per column, up to which pairs of rows are the shorter way to a linear function than columns.
+const FEW: usize = 2000;
+const FEW_PER_COLUMN: usize = 8;
+
 /// Which binary problems stand for k classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scheme {
@@ -159,7 +163,9 @@ impl Field<'_> {
             care: Care::Rough,
             ..Options::default()
         };
-        let solution = solver::solve(solver::choose("auto", &problem)?, &problem, &options, control)?;
+        let few = x.rows() <= FEW && x.rows() <= FEW_PER_COLUMN * x.cols();
+        let name = solver::choose(if few { solver::kernel::NAME } else { "auto" }, &problem)?;
+        let solution = solver::solve(name, &problem, &options, control)?;
         let weights = match (solution.weights, kernel) {
             (None, KernelFunction::Linear) => {
                 let mut weights = vec![0.0; x.cols()];

@@ -368,7 +368,7 @@ impl Audit {
     }
 
     fn final_method(&self, c: f64, kernel: &KernelFunction) -> Truncated {
-        let kernel = kernel.gamma().map_or(Kernel::Linear, |gamma| Kernel::rbf(gamma));
+        let kernel = kernel.gamma().map_or(Kernel::Linear, Kernel::rbf);
         Truncated::new(c).kernel(kernel).truncation(self.truncation).random_state(self.seed)
     }
 

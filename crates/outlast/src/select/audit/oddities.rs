@@ -86,7 +86,7 @@ pub(super) fn far(x: &dyn Design, scaled: &Scaled, control: &Control) -> Result<
         scaled.far_row(x, row, LIMIT, out);
     }
     let distance = |scratch: &mut Vec<f64>, row: usize| -> Result<f64> {
-        if row % 64 == 0 {
+        if row.is_multiple_of(64) {
             control.check()?;
         }
         scratch.resize(d, 0.0);
