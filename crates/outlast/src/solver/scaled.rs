@@ -20,25 +20,26 @@ pub(super) struct Scaled<'a> {
 }
 
 impl<'a> Scaled<'a> {
-    /// Units that bring the largest entry near 1, or nearer to the caps, if any are given, where those would leave the range.
+    /// Units that bring the largest entry near 1, or nearer to the caps where those would leave the range; the caller's own without
+    /// caps.
     pub(super) fn new(x: &'a dyn Design, caps: &[f64]) -> Self {
-        let entry = chunks(x)
-            .into_par_iter()
-            .map_init(Vec::new, |scratch, rows| largest_of(x.stored_in(rows, scratch)))
-            .reduce(|| 0.0, f64::max);
+        let entry = largest_entry(x);
         let cap = caps.iter().fold(0.0f64, |largest, &cap| largest.max(cap));
-        if entry == 0.0 || (cap == 0.0 && !caps.is_empty()) {
+        if entry == 0.0 || cap == 0.0 {
             return Scaled { x, unit: 1.0, largest: entry };
         }
         let exponent = entry.log2().floor() + 1.0;
-        if caps.is_empty() {
-            let unit = 2f64.powi(exponent.min(1023.0) as i32);
-            return Scaled { x, unit, largest: entry / unit };
-        }
         let scaled_cap = cap.log2() + 2.0 * exponent;
         let excess = scaled_cap - scaled_cap.clamp(-CAP_RANGE, CAP_RANGE);
         let exponent = exponent - (0.5 * excess).trunc();
         let unit = 2f64.powi(exponent as i32);
+        Scaled { x, unit, largest: entry / unit }
+    }
+
+    /// Units that bring the largest entry near 1, whatever the caps.
+    pub(super) fn by_entries(x: &'a dyn Design) -> Self {
+        let entry = largest_entry(x);
+        let unit = if entry == 0.0 { 1.0 } else { 2f64.powi((entry.log2().floor() + 1.0).min(1023.0) as i32) };
         Scaled { x, unit, largest: entry / unit }
     }
 
@@ -122,6 +123,11 @@ impl<'a> Scaled<'a> {
     pub(super) fn leave_weight(&self, weight: f64) -> f64 {
         weight / self.unit
     }
+}
+
+fn largest_entry(x: &dyn Design) -> f64 {
+    let of_rows = |scratch: &mut Vec<f64>, rows| largest_of(x.stored_in(rows, scratch));
+    chunks(x).into_par_iter().map_init(Vec::new, of_rows).reduce(|| 0.0, f64::max)
 }
 
 /// The largest absolute value, eight at a time.

@@ -18,9 +18,10 @@
 //! **Both kernels.** An rbf function says little about rows far out and much about crooked boundaries, a linear one the reverse;
 //! their mean ranks better than either on most tables.
 //!
-//! **How many labels are wrong.** Let t_j be the mean chance of class j among rows with that label. A row counts for the true class j
-//! with the largest chance among those with chance >= t_j. The noise matrix holds the shares of these counts by given class
-//! (Northcutt, Jiang and Chuang 2021, "Confident learning", the confident joint).
+//! **How many labels are wrong.** A row counts for its likeliest class j where the chance of j is at least that of four fifths of the
+//! rows which bear the label j and look like it. The noise matrix holds the shares of these counts by given class. (The confident joint
+//! of Northcutt, Jiang and Chuang 2021 takes the mean chance among all rows with the label j for that bound. With 30 % of a class under
+//! another name, half of these rows then fall below it, and the share comes out too low.)
 //!
 //! Cost: (3 + repeats - 1) x folds fits of each kernel, spread over the cores.
 

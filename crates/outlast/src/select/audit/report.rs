@@ -8,6 +8,8 @@ use crate::model::Model;
 use crate::problem::KernelFunction;
 use std::collections::HashMap;
 
+/// Share of a class's own rows that are not sure.
+const UNSURE: f64 = 0.2;
 /// Score of a row with values far from all others, if its label does not ask for more.
 const FAR_SCORE: f64 = 0.5;
 
@@ -306,19 +308,31 @@ impl Evidence<'_> {
         scores
     }
 
-    /// Shares of the confident joint by given class; a class without any confident row is taken to be right.
+    /// Shares by given class of the rows that are surely of some class: at least as sure as most rows that bear its label and look like it.
+    /// Rows of a class are as sure whatever label they were given, so that as many of them count with every label. A class without
+    /// any such row is taken to be right.
     fn noise(&self, chances: &[f64]) -> Vec<Vec<f64>> {
         let (k, codes) = (self.labels.classes().len(), self.labels.codes());
-        let counts = self.labels.counts();
-        let mut threshold = vec![0.0; k];
+        let likeliest = |row: usize| {
+            let found = &chances[row * k..(row + 1) * k];
+            (0..k).max_by(|&a, &b| found[a].total_cmp(&found[b])).map(|class| (class, found[class]))
+        };
+        let mut own = vec![Vec::new(); k];
         for (row, &code) in codes.iter().enumerate() {
-            threshold[code as usize] += chances[row * k + code as usize] / counts[code as usize] as f64;
+            if let Some((class, chance)) = likeliest(row).filter(|(class, _)| *class == code as usize) {
+                own[class].push(chance);
+            }
         }
+        let threshold: Vec<f64> = own
+            .iter_mut()
+            .map(|chances| {
+                chances.sort_by(f64::total_cmp);
+                chances.get((UNSURE * chances.len() as f64) as usize).copied().unwrap_or(f64::INFINITY)
+            })
+            .collect();
         let mut joint = vec![vec![0.0; k]; k];
         for (row, &code) in codes.iter().enumerate() {
-            let found = &chances[row * k..(row + 1) * k];
-            let confident = (0..k).filter(|&class| counts[class] > 0 && found[class] >= threshold[class]);
-            if let Some(class) = confident.max_by(|&a, &b| found[a].total_cmp(&found[b])) {
+            if let Some((class, _)) = likeliest(row).filter(|&(class, chance)| chance >= threshold[class]) {
                 joint[code as usize][class] += 1.0;
             }
         }

@@ -117,7 +117,7 @@ fn signs(problem: &Coded, function: usize) -> Vec<f64> {
 /// cut off at [`STEEPEST`] then.
 fn scaled<'a>(problem: &Coded<'a>) -> Scaled<'a> {
     let data = Scaled::new(problem.x, problem.caps);
-    if data.largest_squared_norm() < STEEPEST { data } else { Scaled::new(problem.x, &[]) }
+    if data.largest_squared_norm() < STEEPEST { data } else { Scaled::by_entries(problem.x) }
 }
 
 fn values(problem: &Coded) -> Values {
