@@ -101,7 +101,13 @@ pub fn judge(problem: &LqProblem, solution: &Solution, lqa: bool) {
     let certificate = problem.certify(weights, &solution.intercepts, &solution.expansion);
     let total: f64 = problem.caps.iter().sum();
     if problem.q >= 1.0 {
-        assert!(certificate.imbalance <= 1e-9 * total, "imbalance {}", certificate.imbalance);
+        assert!(
+            certificate.imbalance <= 1e-9 * total,
+            "imbalance {} of {total}, q {}, {}",
+            certificate.imbalance,
+            problem.q,
+            solution.solver
+        );
         let gap = certificate.relative_gap();
         assert!(gap <= solution.gap + 1e-10 + 0.01 * solution.gap, "certified {gap}, reported {}", solution.gap);
     }

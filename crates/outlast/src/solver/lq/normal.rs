@@ -531,14 +531,15 @@ mod tests {
             let terms = with(&|normal| normal.by_terms((0..functions * n).collect()).unwrap());
             let columns = with(&|normal| normal.by_columns().unwrap());
             let iterations = with(&|normal| normal.by_iterations());
-            let close = |a: &[f64], b: &[f64]| {
-                let far = a.iter().zip(b).find(|(a, b)| !((*a - *b).abs() < 1e-6 * (1.0 + b.abs())));
+            let close = |a: &[f64], b: &[f64], tolerance: f64| {
+                let far = a.iter().zip(b).find(|(a, b)| !((*a - *b).abs() < tolerance * (1.0 + b.abs())));
                 assert!(far.is_none(), "{far:?}");
             };
-            for other in [&columns, &iterations] {
-                close(&other.v, &terms.v);
-                close(&other.weights, &terms.weights);
-                close(&other.intercepts, &terms.intercepts);
+            // the gradients stop at GRADIENTS.0 of a system whose condition is that of the curvature, 1e8 / 1e3 after the stiff terms
+            for (other, tolerance) in [(&columns, 1e-6), (&iterations, 1e5 * GRADIENTS.0)] {
+                close(&other.v, &terms.v, tolerance);
+                close(&other.weights, &terms.weights, tolerance);
+                close(&other.intercepts, &terms.intercepts, tolerance);
             }
             let f = push(&x, &terms.weights, &terms.intercepts, functions);
             let holds = |(at, (f, v)): (usize, (&f64, &f64))| {

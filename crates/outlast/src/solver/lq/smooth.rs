@@ -25,7 +25,10 @@ use crate::control::{Control, Progress};
 use crate::error::Result;
 use crate::problem::LqProblem;
 use crate::problem::lq::{conjugate, power};
+use std::borrow::Cow;
 
+/// Imbalance, relative to the caps, that is rounding.
+const BALANCED: f64 = 1e-13;
 const MOST_STEPS: usize = 300;
 /// Share of the way to the boundary that a step goes.
 const REACH: f64 = 0.99;
@@ -246,6 +249,15 @@ impl<'a> Inside<'a> {
         let side =
             |sign: f64| (0..m * d).map(|at| (sign * weights[at]).max(0.0) + AWAY * self.scales[at % d]).collect();
         Some(self.inside(alpha, [slack(-1.0), slack(1.0)], [side(1.0), side(-1.0)], start.intercepts.clone()))
+    }
+
+    /// alpha with the kinds of larger sum scaled down to the least: balanced but for rounding.
+    fn levelled(&self, alpha: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.problem.functions.max(2)];
+        alpha.iter().enumerate().for_each(|(term, alpha)| sums[self.kind(term)] += alpha);
+        let least = sums.iter().fold(f64::INFINITY, |least: f64, sum| least.min(*sum));
+        let share = |term: usize| if sums[self.kind(term)] > 0.0 { least / sums[self.kind(term)] } else { 0.0 };
+        alpha.iter().enumerate().map(|(term, alpha)| alpha * share(term)).collect()
     }
 
     /// How far the column sums of V are from what a free b asks for.
@@ -523,11 +535,16 @@ impl Best {
             (0..d).for_each(|column| balance(&mut weights, column, d));
         }
         self.note_primal(problem, weights, &point.intercepts);
-        let total: f64 = point.couples.low.z.iter().sum();
-        let (r, dual) = best_multiple(total, &view.pulled, m, q, inside.rate);
+        let mut alpha = Cow::Borrowed(&point.couples.low.z);
+        let mut pulled = Cow::Borrowed(&view.pulled);
+        if problem.intercept && inside.imbalance(&alpha) > BALANCED * inside.totals().iter().sum::<f64>() {
+            alpha = Cow::Owned(inside.levelled(&alpha));
+            pulled = Cow::Owned(pull(problem.x, &inside.spread(&alpha), m));
+        }
+        let (r, dual) = best_multiple(alpha.iter().sum(), &pulled, m, q, inside.rate);
         if inside.unit * dual > self.dual {
             self.dual = inside.unit * dual;
-            self.v = inside.spread(&point.couples.low.z);
+            self.v = inside.spread(&alpha);
             self.v.iter_mut().for_each(|v| *v *= r * inside.unit);
         }
     }
