@@ -23,7 +23,35 @@ def _plain(value: float) -> str:
 
 
 class Audit:
-    """What `audit` found. Rows are counted from 0, except in files."""
+    """What `audit` found. Rows are counted from 0, except in files.
+
+    Made by `audit`, not by hand.
+
+    Parameters
+    ----------
+    found : _core.Audited
+        The findings.
+    classes : array
+        The classes, sorted.
+    names : list of str or None
+        The names of the columns.
+    target : str
+        The name of the labels.
+    rows : array or sparse matrix
+        The rows looked at.
+    codes : array of int
+        Each row's class as its place in `classes`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import outlast
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[0] = 2
+    >>> found = outlast.audit(X, y, random_state=0)
+    >>> int(found.scores.argmax())
+    0
+    """
 
     classes: NDArray[Any]
     """The classes, sorted; matrices are in their order."""
@@ -155,6 +183,11 @@ class Audit:
         """Write the suspects as CSV, rows counted from 1.
 
         Text that a spreadsheet would take for a formula gets an apostrophe in front.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
         """
         self._found.write_csv(os.fspath(path))
 

@@ -206,7 +206,7 @@ impl Space {
             return None;
         }
         let mut state = seed;
-        let chosen: Vec<usize> = (0..n).filter(|_| next_random(&mut state) % SAMPLED == 0).collect();
+        let chosen: Vec<usize> = (0..n).filter(|_| next_random(&mut state).is_multiple_of(SAMPLED)).collect();
         let mut sample = self.only(&chosen);
         let share: f64 = sample.caps.iter().sum::<f64>() / self.caps.iter().sum::<f64>();
         (share > 0.0).then(|| {
