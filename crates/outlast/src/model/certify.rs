@@ -59,7 +59,7 @@ pub fn certify_with(
     let signs = signs(model, labels)?;
     let codes: Vec<u32> = signs.iter().map(|&sign| u32::from(sign > 0.0)).collect();
     let summary = &model.summary;
-    let caps = caps(summary.c, summary.class_weight.as_deref(), &codes, sample_weight);
+    let caps = caps(summary.c, summary.class_weight.as_deref(), &codes, sample_weight)?;
     let expansion = expansion(model, x)?;
     let problem = TwoClass {
         x,

@@ -154,7 +154,7 @@ impl Common {
     /// c_i = C x class weight x sample weight. Every class must keep some weight.
     pub(super) fn caps(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
         let factors = self.class_factors(labels)?;
-        let caps = caps(self.c, factors.as_deref(), labels.codes(), sample_weight);
+        let caps = caps(self.c, factors.as_deref(), labels.codes(), sample_weight)?;
         check_class_weights(labels, &caps)?;
         Ok(caps)
     }
@@ -200,14 +200,23 @@ pub(super) fn affordable_gap(size: usize) -> f64 {
     }
 }
 
+/// C times weights beyond which a row can't be told from one that must be decided rightly, and sums leave the range of numbers.
+pub(super) const LARGEST_CAP: f64 = 1e200;
+
 /// c_i = C x class factor x sample weight.
-pub(super) fn caps(c: f64, factors: Option<&[f64]>, codes: &[u32], sample_weight: Option<&[f64]>) -> Vec<f64> {
+pub(super) fn caps(c: f64, factors: Option<&[f64]>, codes: &[u32], sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
     let of_row = |(row, &code): (usize, &u32)| {
         let factor = factors.map_or(1.0, |factors| factors[code as usize]);
-        // beyond 1e200 a weight only says "infinitely hard"; kept finite so that sums are
-        (c * factor * sample_weight.map_or(1.0, |weights| weights[row])).min(1e200)
+        c * factor * sample_weight.map_or(1.0, |weights| weights[row])
     };
-    codes.iter().enumerate().map(of_row).collect()
+    let caps: Vec<f64> = codes.iter().enumerate().map(of_row).collect();
+    match caps.iter().all(|cap| *cap < LARGEST_CAP) {
+        true => Ok(caps),
+        false => {
+            let allowed = format!("a number that is below {LARGEST_CAP:e} when multiplied by weights");
+            Err(Error::parameter("C", format_args!("{c:?}"), allowed))
+        }
+    }
 }
 
 /// Every class must keep some weight.

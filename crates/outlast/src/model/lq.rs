@@ -9,7 +9,7 @@
 //! penalty", 2007; their lambda is 1 / (n C).) For q <= 1 coefficients are exactly 0 where they are not needed; for q < 1 the problem
 //! is not convex, and what is found is the best of several local minima.
 
-use super::common::{affordable_gap, positive, shared_parameters};
+use super::common::{LARGEST_CAP, affordable_gap, positive, shared_parameters};
 use super::condense::Condensed;
 use super::payoff;
 use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
@@ -17,9 +17,6 @@ use crate::data::{Design, FeatureMap, Labels, Repeated, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::{Solution, Start, lq};
-
-/// C times weights and costs beyond which a row can't be told from one that must be decided rightly.
-const LARGEST_CAP: f64 = 1e200;
 
 /// Parameters of the L_q machine.
 ///
@@ -127,7 +124,7 @@ impl Lq {
             true => Ok(()),
             false => {
                 let allowed = format!("a number that is below {LARGEST_CAP:e} when multiplied by weights and costs");
-                Err(Error::parameter("C", c, allowed))
+                Err(Error::parameter("C", format_args!("{c:?}"), allowed))
             }
         }
     }

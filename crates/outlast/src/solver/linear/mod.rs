@@ -83,13 +83,14 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
         return Ok(solution);
     }
     let unit = unit(problem.x);
+    let ridge = (unit / caps_largest) * unit;
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / caps_largest).collect();
     let level = Level {
         x: problem.x,
         unit,
         signs: problem.signs,
         caps: &caps,
-        ridge: ((unit / caps_largest) * unit).clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
+        ridge: ridge.clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
         linear: vec![0.0; problem.x.cols() + 1],
         constant: 0.0,
         intercept: problem.intercept,
@@ -97,7 +98,8 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
     };
     let context = Context { control, metric: moments(&level) };
     let start = start(&level, options)?;
-    let work = Work { problem, level: &level, caps_largest, options, context: &context };
+    let shrink = (level.ridge / ridge).min(1.0);
+    let work = Work { problem, level: &level, caps_largest, shrink, options, context: &context };
     match problem.loss.truncation() {
         None => work.plain(start),
         Some(truncation) => work.truncated(start, 1.0 - truncation),
@@ -238,6 +240,8 @@ struct Work<'a> {
     problem: &'a TwoClass<'a>,
     level: &'a Level<'a>,
     caps_largest: f64,
+    /// w is 1 / ridge times a sum over the rows: what it is to be multiplied by where the ridge had to be cut.
+    shrink: f64,
     options: &'a Options,
     context: &'a Context<'a>,
 }
@@ -330,6 +334,7 @@ impl Work<'_> {
                 theta[d] = if same { b } else { theta[d] };
             }
         }
+        theta[..d].iter_mut().for_each(|w| *w *= self.shrink);
         let weights: Vec<f64> = theta[..d].iter().map(|w| w * level.unit).collect();
         let intercept = theta[d];
         let mut decision = vec![0.0; level.rows()];
