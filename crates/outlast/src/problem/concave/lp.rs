@@ -75,8 +75,26 @@ struct Power {
 }
 
 impl Power {
+    /// g^(p/2)
+    fn raise(&self, g: f64) -> f64 {
+        if self.power == 1.0 { g.sqrt() } else { g.powf(0.5 * self.power) }
+    }
+
+    /// The slope of g^(p/2).
     fn steepness(&self, g: f64) -> f64 {
-        0.5 * self.power * g.powf(0.5 * self.power - 1.0)
+        0.5 * self.power * self.raise(g) / g
+    }
+
+    fn value_above(&self, floor: f64, g: f64) -> f64 {
+        let raw = match g < floor {
+            true => self.raise(floor) + self.steepness(floor) * (g - floor),
+            false => self.raise(g),
+        };
+        raw.min(self.cap)
+    }
+
+    fn slope_above(&self, floor: f64, g: f64) -> f64 {
+        if self.raise(g) > self.cap { 0.0 } else { self.steepness(g.max(floor).max(f64::MIN_POSITIVE)) }
     }
 
     /// The tangent at the floor lies above the cap where the cap is lower than it: then rows are capped at 0 already, and the
@@ -88,20 +106,25 @@ impl Power {
 
 impl Concave for Power {
     fn value(&self, g: f64) -> f64 {
-        let floor = self.floor();
-        let raw = match g < floor {
-            true => floor.powf(0.5 * self.power) + self.steepness(floor) * (g - floor),
-            false => g.powf(0.5 * self.power),
-        };
-        raw.min(self.cap)
+        self.value_above(self.floor(), g)
     }
 
     fn slope(&self, g: f64) -> f64 {
-        if self.uncapped(g) > self.cap { 0.0 } else { self.steepness(g.max(self.floor()).max(f64::MIN_POSITIVE)) }
+        self.slope_above(self.floor(), g)
+    }
+
+    fn replace_by_values(&self, g: &mut [f64]) {
+        let floor = self.floor();
+        g.iter_mut().for_each(|g| *g = self.value_above(floor, *g));
+    }
+
+    fn replace_by_slopes(&self, g: &mut [f64]) {
+        let floor = self.floor();
+        g.iter_mut().for_each(|g| *g = self.slope_above(floor, *g));
     }
 
     fn uncapped(&self, g: f64) -> f64 {
-        g.powf(0.5 * self.power)
+        self.raise(g)
     }
 
     fn bounds(&self) -> Vec<Arc<dyn Concave>> {

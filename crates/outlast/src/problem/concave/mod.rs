@@ -34,6 +34,16 @@ pub trait Concave: Send + Sync + fmt::Debug {
     /// h'(g) >= 0, finite; a supergradient at kinks.
     fn slope(&self, g: f64) -> f64;
 
+    /// h(g) in the place of each g: one call for many rows.
+    fn replace_by_values(&self, g: &mut [f64]) {
+        g.iter_mut().for_each(|g| *g = self.value(*g));
+    }
+
+    /// h'(g) in the place of each g.
+    fn replace_by_slopes(&self, g: &mut [f64]) {
+        g.iter_mut().for_each(|g| *g = self.slope(*g));
+    }
+
     /// The row's loss if there were no cap: what rows are compared by.
     fn uncapped(&self, g: f64) -> f64;
 

@@ -32,6 +32,11 @@ pub trait BaseLoss: Sync + fmt::Debug {
     /// l(u)
     fn value(&self, margin: f64) -> f64;
 
+    /// Adds l(u) of each margin to a sum: one call for many rows.
+    fn add_values(&self, margins: &[f64], sums: &mut [f64]) {
+        sums.iter_mut().zip(margins).for_each(|(sum, &margin)| *sum += self.value(margin));
+    }
+
     /// l'(u), a subgradient at kinks. Never positive.
     fn slope(&self, margin: f64) -> f64;
 

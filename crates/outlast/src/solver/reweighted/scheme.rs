@@ -10,15 +10,15 @@
 use super::super::majorize::{Majorizer, Step};
 use super::super::{Status, majorize::Limits};
 use super::machine::{Machine, Point};
-use super::squares::sums;
+use super::squares::{PIECE, sums_of_pieces};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::Coded;
 use crate::problem::concave::{Concave, Robust};
 use rayon::prelude::*;
 
-/// Rows up to which other threads cost more than they bring.
-const FEW_ROWS: usize = 1 << 13;
+/// Rows whose margins are computed together.
+const AT_ONCE: usize = 256;
 
 /// Factor from one step of [`Functions::go_beyond`] to the next, and how many are tried.
 const GROWTH: f64 = 1.5;
@@ -38,18 +38,35 @@ pub(super) type Points = Vec<Point>;
 impl Functions<'_> {
     /// g of every row.
     pub(super) fn convex_losses(&self) -> Vec<f64> {
-        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
-        (0..self.problem.rows())
-            .into_par_iter()
-            .with_min_len(FEW_ROWS)
-            .map(|row| self.convex_loss(&values, row))
-            .collect()
+        self.of_rows(&self.decisions(), |_| {})
     }
 
-    /// g of a row, given the decision values of each function.
-    fn convex_loss(&self, values: &[&[f64]], row: usize) -> f64 {
-        let terms = values.iter().enumerate();
-        terms.map(|(function, f)| self.loss.base.value(self.problem.sign(row, function) * f[row])).sum()
+    fn decisions(&self) -> Vec<&[f64]> {
+        self.machines.iter().map(|machine| machine.decision()).collect()
+    }
+
+    /// Something that takes the place of g, for every row.
+    fn of_rows(&self, values: &[&[f64]], replace: impl Fn(&mut [f64]) + Sync) -> Vec<f64> {
+        let mut all = vec![0.0; self.problem.rows()];
+        all.par_chunks_mut(PIECE).enumerate().for_each(|(number, g)| {
+            self.add_convex_losses(values, number * PIECE, g);
+            replace(g);
+        });
+        all
+    }
+
+    /// Adds g of the rows from `first`, given the decision values of each function.
+    fn add_convex_losses(&self, values: &[&[f64]], first: usize, g: &mut [f64]) {
+        let mut margins = [0.0; AT_ONCE];
+        for (number, g) in g.chunks_mut(AT_ONCE).enumerate() {
+            let rows = first + number * AT_ONCE..first + number * AT_ONCE + g.len();
+            for (function, f) in values.iter().enumerate() {
+                let margins = &mut margins[..g.len()];
+                let signed = rows.clone().zip(&f[rows.clone()]);
+                margins.iter_mut().zip(signed).for_each(|(m, (row, f))| *m = self.problem.sign(row, function) * f);
+                self.loss.base.add_values(margins, g);
+            }
+        }
     }
 
     pub(super) fn penalty(&self) -> f64 {
@@ -58,25 +75,25 @@ impl Functions<'_> {
 
     /// P with a given h.
     pub(super) fn objective(&self, concave: &dyn Concave) -> f64 {
-        let caps = self.problem.caps;
-        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
-        let term = |row: usize| match caps[row] > 0.0 {
-            true => [caps[row] * concave.value(self.convex_loss(&values, row))],
-            false => [0.0],
-        };
-        self.penalty() + sums(caps.len(), term)[0]
+        let (caps, values) = (self.problem.caps, self.decisions());
+        let loss = sums_of_pieces(caps.len(), |piece| {
+            let mut g = vec![0.0; piece.len()];
+            self.add_convex_losses(&values, piece.start, &mut g);
+            concave.replace_by_values(&mut g);
+            let counted = g.iter().zip(&caps[piece]).filter(|(_, cap)| **cap > 0.0);
+            [counted.map(|(h, cap)| cap * h).sum()]
+        });
+        self.penalty() + loss[0]
     }
 
     /// h'(g) of every row.
     pub(super) fn slopes(&self, concave: &dyn Concave) -> Vec<f64> {
-        let values: Vec<&[f64]> = self.machines.iter().map(|machine| machine.decision()).collect();
-        self.slopes_at(concave, &values)
+        self.slopes_at(concave, &self.decisions())
     }
 
     /// The same at other decision values.
     pub(super) fn slopes_at(&self, concave: &dyn Concave, values: &[&[f64]]) -> Vec<f64> {
-        let of_row = |row: usize| concave.slope(self.convex_loss(values, row));
-        (0..self.problem.rows()).into_par_iter().with_min_len(FEW_ROWS).map(of_row).collect()
+        self.of_rows(values, |g| concave.replace_by_slopes(g))
     }
 
     /// Whether these row weights leave anything to fit.

@@ -10,24 +10,33 @@
 //! point of an f is beta_i = 2 a_i y_i [z_i]_+, brought to sum 0 if there is an intercept.
 
 use rayon::prelude::*;
+use std::ops::Range;
 
-const PIECE: usize = 8192;
+pub(super) const PIECE: usize = 8192;
 
 /// Pieces up to which other threads cost more than they bring.
 const FEW_PIECES: usize = 2;
 
 const MOST_PIECES_OF_A_LINE: usize = 60;
 
-/// Sums over rows in fixed pieces, so that they do not depend on the number of threads.
+/// Sums over rows.
 pub(super) fn sums<const K: usize>(rows: usize, term: impl Fn(usize) -> [f64; K] + Sync) -> [f64; K] {
-    let piece = |number: usize| {
+    sums_of_pieces(rows, |piece| {
         let mut sums = [0.0; K];
-        for row in number * PIECE..((number + 1) * PIECE).min(rows) {
+        for row in piece {
             let terms = term(row);
             (0..K).for_each(|k| sums[k] += terms[k]);
         }
         sums
-    };
+    })
+}
+
+/// Sums over rows in fixed pieces, so that they do not depend on the number of threads.
+pub(super) fn sums_of_pieces<const K: usize>(
+    rows: usize,
+    of_piece: impl Fn(Range<usize>) -> [f64; K] + Sync,
+) -> [f64; K] {
+    let piece = |number: usize| of_piece(number * PIECE..((number + 1) * PIECE).min(rows));
     let mut total = [0.0; K];
     let parts: Vec<[f64; K]> = match rows.div_ceil(PIECE) {
         pieces @ 0..=FEW_PIECES => (0..pieces).map(piece).collect(),
