@@ -32,6 +32,7 @@ use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, Loss};
 use scheme::{Functions, Points, Quadratic, Reweighting, State, limits, loose};
 use space::Space;
+use starts::Effort;
 use std::sync::Arc;
 
 /// The solvers' names: what a user can ask for.
@@ -125,37 +126,42 @@ struct Run {
 pub fn solve(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
     match settings.alternating {
         true => alternate(problem, settings, options, control),
-        false => exact(problem, settings, starts::alternations_of(problem), options, control),
+        false => exact(problem, settings, options, control),
     }
 }
 
-/// Exact rounds from several starts, with so many rounds of algorithm 2 for one of them.
-fn exact(
-    problem: &Coded,
-    settings: &Settings,
-    alternations: usize,
-    options: &Options,
-    control: &Control,
-) -> Result<Found> {
-    let base = problem.loss.base.name();
-    let squared = base == Loss::squared_hinge().base().name();
-    let space = if squared { Space::new(problem, settings.matrix, options)? } else { Space::Other };
-    let machines = match squared {
-        true => space.machines(problem, options),
-        false => space::general_machines(problem, Loss::from_name(base)?, options),
-    };
-    let name = match (squared, &space) {
-        (true, Space::Other) | (false, _) => "reweighted",
+/// Exact rounds from several starts.
+fn exact(problem: &Coded, settings: &Settings, options: &Options, control: &Control) -> Result<Found> {
+    let space = space_of(problem, settings.matrix, options)?;
+    let name = match space {
+        Space::Other => "reweighted",
         _ => "finite-newton",
     };
-    let mut functions = Functions { problem: *problem, loss: problem.loss.clone(), machines };
+    let mut functions = functions_in(&space, problem, options)?;
     if let CapRule::Beyond(share) = settings.cap {
         move_cap(&mut functions, share, options, control)?;
     }
-    let mut best = starts::best(&mut functions, settings, alternations, options, control)?;
+    let mut best = starts::best(&mut functions, settings, &Effort::of(problem), options, control)?;
     functions.go_to(&best.points);
     let (gap, expansion) = certify(&mut functions, &mut best, options, control)?;
     Ok(found(&functions, best, (gap, expansion), options, name))
+}
+
+fn is_squared(problem: &Coded) -> bool {
+    problem.loss.base.name() == Loss::squared_hinge().base().name()
+}
+
+/// The matrices of the squared hinge; the other losses have none.
+fn space_of<'a>(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
+    if is_squared(problem) { Space::new(problem, matrix, options) } else { Ok(Space::Other) }
+}
+
+fn functions_in<'b>(space: &'b Space, problem: &Coded<'b>, options: &Options) -> Result<Functions<'b>> {
+    let machines = match is_squared(problem) {
+        true => space.machines(problem, options),
+        false => space::general_machines(problem, Loss::from_name(problem.loss.base.name())?, options),
+    };
+    Ok(Functions { problem: *problem, loss: problem.loss.clone(), machines })
 }
 
 /// The heuristic: rounds in which the cap follows the losses.
@@ -344,7 +350,6 @@ fn found(
         Status::Converged => Status::Inaccurate,
         other => other,
     };
-    let weights: Option<Vec<Vec<f64>>> = functions.machines.iter().map(|machine| machine.coefficients()).collect();
     let n = problem.rows();
     let decision =
         (0..n).flat_map(|row| functions.machines.iter().map(move |machine| machine.decision()[row])).collect();
@@ -352,8 +357,8 @@ fn found(
     Found {
         solution: Solution {
             expansion,
-            weights: weights.map(|weights| weights.concat()),
-            intercepts: functions.machines.iter().map(|machine| machine.intercept()).collect(),
+            weights: functions.coefficients().map(|(weights, _)| weights),
+            intercepts: functions.intercepts(),
             decision,
             truncated: g.iter().map(|&g| functions.loss.gives_up(g)).collect(),
             majorant: None,

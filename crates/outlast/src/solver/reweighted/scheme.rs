@@ -75,15 +75,20 @@ impl Functions<'_> {
 
     /// P with a given h.
     pub(super) fn objective(&self, concave: &dyn Concave) -> f64 {
-        let (caps, values) = (self.problem.caps, self.decisions());
-        let loss = sums_of_pieces(caps.len(), |piece| {
+        self.penalty() + self.loss(concave, &self.decisions())
+    }
+
+    /// sum_i c_i h(g_i), given the decision values of each function.
+    fn loss(&self, concave: &dyn Concave, values: &[&[f64]]) -> f64 {
+        let caps = self.problem.caps;
+        let [loss] = sums_of_pieces(caps.len(), |piece| {
             let mut g = vec![0.0; piece.len()];
-            self.add_convex_losses(&values, piece.start, &mut g);
+            self.add_convex_losses(values, piece.start, &mut g);
             concave.replace_by_values(&mut g);
             let counted = g.iter().zip(&caps[piece]).filter(|(_, cap)| **cap > 0.0);
             [counted.map(|(h, cap)| cap * h).sum()]
         });
-        self.penalty() + loss[0]
+        loss
     }
 
     /// h'(g) of every row.
@@ -146,6 +151,16 @@ impl Functions<'_> {
         self.machines.iter_mut().zip(points).for_each(|(machine, point)| machine.go_to(point));
     }
 
+    /// w, functions x columns, and b, where the functions are linear.
+    pub(super) fn coefficients(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let weights: Option<Vec<Vec<f64>>> = self.machines.iter().map(|machine| machine.coefficients()).collect();
+        Some((weights?.concat(), self.intercepts()))
+    }
+
+    pub(super) fn intercepts(&self) -> Vec<f64> {
+        self.machines.iter().map(|machine| machine.intercept()).collect()
+    }
+
     /// Goes to linear functions, w being functions x columns.
     pub(super) fn start_at(&mut self, weights: &[f64], intercepts: &[f64]) {
         let of_function = weights.chunks(self.problem.x.cols().max(1)).zip(intercepts);
@@ -158,18 +173,38 @@ impl Functions<'_> {
             return;
         }
         let to = self.points();
-        let (mut best, mut kept, mut length) = (self.objective(concave), None, 1.0);
+        let [start, end, far] = [0.0, 1.0, 2.0].map(|length| self.penalty_along(from, &to, length));
+        // the parabola through three points of it
+        let (bend, lean) = (0.5 * (far - 2.0 * end + start), 0.5 * (4.0 * end - 3.0 * start - far));
+        let mut values: Vec<Vec<f64>> = to.iter().map(|point| point.decision.clone()).collect();
+        let (mut best, mut kept, mut length) = (end + self.loss(concave, &views(&values)), 1.0, 1.0);
         for _ in 0..MOST_GROWTHS {
             length *= GROWTH;
-            let points: Points = from.iter().zip(&to).map(|(from, to)| from.towards(to, length)).collect();
-            self.go_to(&points);
-            let value = self.objective(concave);
+            for ((values, from), to) in values.iter_mut().zip(from).zip(&to) {
+                let ends = from.decision.iter().zip(&to.decision);
+                values.iter_mut().zip(ends).for_each(|(value, (from, to))| *value = from + length * (to - from));
+            }
+            let value = start + length * (lean + length * bend) + self.loss(concave, &views(&values));
             if !(value < best) {
                 break;
             }
-            (best, kept) = (value, Some(points));
+            (best, kept) = (value, length);
         }
-        self.go_to(kept.as_ref().unwrap_or(&to));
+        self.go_along(from, &to, kept);
+    }
+
+    fn penalty_along(&mut self, from: &Points, to: &Points, length: f64) -> f64 {
+        self.go_along(from, to, length);
+        self.penalty()
+    }
+
+    /// Goes to from + length (to - from).
+    fn go_along(&mut self, from: &Points, to: &Points, length: f64) {
+        match length {
+            0.0 => self.go_to(from),
+            1.0 => self.go_to(to),
+            _ => self.go_to(&from.iter().zip(to).map(|(from, to)| from.towards(to, length)).collect()),
+        }
     }
 
     /// Relative gap of the convex problem of these row weights, and the expansions, rows x functions.
@@ -182,6 +217,11 @@ impl Functions<'_> {
         let expansion = (0..n).flat_map(|row| found.iter().map(move |one| one.expansion[row])).collect();
         (if gap.is_nan() { f64::INFINITY } else { gap.max(0.0) }, expansion)
     }
+}
+
+/// The decision values of each function.
+pub(super) fn views(decisions: &[Vec<f64>]) -> Vec<&[f64]> {
+    decisions.iter().map(|decision| decision.as_slice()).collect()
 }
 
 /// Several solves as one.

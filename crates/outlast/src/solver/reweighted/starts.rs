@@ -19,10 +19,11 @@
 
 use super::super::majorize::Step;
 use super::super::{Options, Status};
-use super::scheme::Functions;
+use super::scheme::{Functions, views};
 use super::space::{Matrix, Space};
 use super::{
-    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Rounds, Run, Settings, caps, exact, floored, working,
+    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Rounds, Run, Settings, caps, floored, functions_in, space_of,
+    working,
 };
 use crate::control::Control;
 use crate::data::{Dense, Design, Repeated};
@@ -49,23 +50,43 @@ const ALTERNATING_WORK: usize = 100_000_000;
 const TRIMMINGS: usize = 3;
 const FACTORS: [f64; 3] = [8.0, 4.0, 2.0];
 
-/// Rounds of algorithm 2 that are cheap.
-pub(super) fn alternations_of(problem: &Coded) -> usize {
-    let (least, most) = ALTERNATIONS;
-    (ALTERNATING_WORK / size(problem).max(1)).clamp(least, most)
+/// How much is done for each start.
+pub(super) struct Effort {
+    /// Rounds of algorithm 2.
+    alternations: usize,
+    /// Relative decrease at which the rounds with h itself end.
+    decrease: f64,
+    /// Whether the lower bounds of h follow, where it has several.
+    refined: bool,
+}
+
+impl Effort {
+    /// As many rounds of algorithm 2 as are cheap, and all exact ones.
+    pub(super) fn of(problem: &Coded) -> Effort {
+        let (least, most) = ALTERNATIONS;
+        let alternations = (ALTERNATING_WORK / size(problem).max(1)).clamp(least, most);
+        Effort { alternations, decrease: DECREASE, refined: true }
+    }
+
+    fn decrease_with(&self, bounds: &[Arc<dyn Concave>]) -> f64 {
+        if bounds.len() == 1 { self.decrease } else { COARSE_DECREASE }
+    }
+
+    /// Enough to tell good starts from bad ones.
+    const SAMPLED: Effort = Effort { alternations: SAMPLED_ALTERNATIONS, decrease: COARSE_DECREASE, refined: false };
 }
 
 /// The best end point of all starts. Where the cap has moved, the point at hand is where that led to.
 pub(super) fn best(
     functions: &mut Functions,
     settings: &Settings,
-    alternations: usize,
+    effort: &Effort,
     options: &Options,
     control: &Control,
 ) -> Result<Run> {
     let problem = functions.problem;
     let bounds = functions.loss.concave.bounds();
-    let rounds = Rounds { bounds: rough(&bounds), decrease: decrease(&bounds), options, control };
+    let rounds = Rounds { bounds: rough(&bounds), decrease: effort.decrease_with(&bounds), options, control };
     let plain = vec![1.0; problem.rows()];
     let convex = functions.loss.cap == f64::INFINITY && bounds.len() == 1;
     let portfolio = settings.portfolio && !convex;
@@ -77,7 +98,7 @@ pub(super) fn best(
         _ => rounds.run_from_weights(functions, plain)?,
     };
     if portfolio && size(&problem) <= CHEAP && best.status != Status::TimeLimit {
-        for weights in others(functions, settings, alternations, options, control)? {
+        for weights in others(functions, settings, effort.alternations, options, control)? {
             if control.out_of_time() {
                 break;
             }
@@ -92,7 +113,7 @@ pub(super) fn best(
             }
         }
     }
-    if bounds.len() == 1 || best.status == Status::TimeLimit {
+    if bounds.len() == 1 || best.status == Status::TimeLimit || !effort.refined {
         return Ok(best);
     }
     refine(functions, best, &bounds, options, control)
@@ -101,10 +122,6 @@ pub(super) fn best(
 /// The bounds for comparing starts: all of them if there is one, else the first two.
 fn rough(bounds: &[Arc<dyn Concave>]) -> &[Arc<dyn Concave>] {
     &bounds[..bounds.len().min(2)]
-}
-
-fn decrease(bounds: &[Arc<dyn Concave>]) -> f64 {
-    if bounds.len() == 1 { DECREASE } else { COARSE_DECREASE }
 }
 
 /// Goes on with the lower bounds of h.
@@ -182,11 +199,15 @@ fn from_some_rows(functions: &mut Functions, options: &Options, control: &Contro
         false => Some(Dense::new(codes.len(), d, view.block(0..codes.len(), &mut Vec::new()).to_vec())?),
     };
     let x: &dyn Design = copy.as_ref().map_or(&view, |copy| copy);
-    let part = Coded { x, codes: &codes, caps: &caps, loss: &functions.loss, ..problem };
-    let found = exact(&part, &Settings::default(), SAMPLED_ALTERNATIONS, options, control)?.solution;
-    let Some(weights) = &found.weights else { return Ok(false) };
+    let loss = functions.loss.clone();
+    let part = Coded { x, codes: &codes, caps: &caps, loss: &loss, ..problem };
+    let space = space_of(&part, Matrix::Auto, options)?;
+    let mut of_part = functions_in(&space, &part, options)?;
+    let found = best(&mut of_part, &Settings::default(), &Effort::SAMPLED, options, control)?;
+    of_part.go_to(&found.points);
+    let Some((weights, intercepts)) = of_part.coefficients() else { return Ok(false) };
     let (before, value) = (functions.points(), functions.objective(&*functions.loss.concave));
-    functions.start_at(weights, &found.intercepts);
+    functions.start_at(&weights, &intercepts);
     let lower = functions.objective(&*functions.loss.concave) < value;
     if !lower {
         functions.go_to(&before);
@@ -241,10 +262,6 @@ fn by_regression(
     let mut squares = Functions { problem, loss, machines: space.machines(&problem, options) };
     let found = alternated(&mut squares, rounds, control)?;
     Ok(found.iter().map(|found| functions.slopes_at(&*floored(&functions.loss), &views(found))).collect())
-}
-
-fn views(decisions: &[Vec<f64>]) -> Vec<&[f64]> {
-    decisions.iter().map(|decision| decision.as_slice()).collect()
 }
 
 /// The decision values of each function at least squares, and where algorithm 2 ends from there or after as many rounds as are
