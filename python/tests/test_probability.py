@@ -71,6 +71,7 @@ def test_estimates_are_near_the_truth(truth, parameters, bound):
     assert_array_equal(found.argmax(axis=1), model.predict(new))
 
 
+@pytest.mark.filterwarnings("ignore:.*of the weighted fits behind predict_proba did not converge")
 @pytest.mark.parametrize("truth", [stairs, three])
 def test_what_is_most_probable_is_what_is_predicted(truth):
     """Also where few rows leave the fits in disagreement; with payoffs decisions go by worth, and need not agree."""
