@@ -21,39 +21,37 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns<'a, T: Element = f64> {
-    rows: usize,
-    cols: usize,
-    values: Cow<'a, [T]>,
+    /// The transposed matrix, whose rows are the columns.
+    turned: Dense<'a, T>,
 }
 
 impl<'a, T: Element> Columns<'a, T> {
     /// A matrix over `rows * cols` values, column after column.
     pub fn new(rows: usize, cols: usize, values: impl Into<Cow<'a, [T]>>) -> Result<Self> {
         let values = values.into();
-        match rows.checked_mul(cols) {
-            Some(size) if size == values.len() => Ok(Columns { rows, cols, values }),
-            _ => Err(Error::shape("X", format!("{} values", values.len()), format!("{rows} rows x {cols} columns"))),
-        }
+        let found = format!("{} values", values.len());
+        let turned = Dense::new(cols, rows, values);
+        let turned = turned.map_err(|_| Error::shape("X", found, format!("{rows} rows x {cols} columns")))?;
+        Ok(Columns { turned })
     }
 
     /// The same matrix row by row, in the same precision.
     pub fn to_rows(&self) -> Dense<'static, T> {
-        let mut values = vec![T::default(); self.values.len()];
-        if self.cols > 0 {
-            values.par_chunks_mut(GATHERED * self.cols).enumerate().for_each(|(number, out)| {
-                let first = number * GATHERED;
-                self.gather(first..first + out.len() / self.cols, out, |value| value);
-            });
-        }
-        Dense::new(self.rows, self.cols, values).expect("as many values as before")
+        let (rows, cols) = (self.rows(), self.cols());
+        let mut values = vec![T::default(); rows * cols];
+        values.par_chunks_mut(GATHERED * cols.max(1)).enumerate().for_each(|(number, out)| {
+            let first = number * GATHERED;
+            self.gather(first..first + out.len() / cols, out, |value| value);
+        });
+        Dense::new(rows, cols, values).expect("as many values as before")
     }
 
     /// Writes some rows, one after the other: eight columns at a time, of which whole cache lines are read and written.
     fn gather<U>(&self, rows: Range<usize>, out: &mut [U], change: impl Fn(T) -> U) {
-        let cols = self.cols;
+        let cols = self.cols();
         for (part, out) in out.chunks_mut(GATHERED * cols.max(1)).enumerate() {
             let (first, count) = (rows.start + part * GATHERED, out.len() / cols);
-            let of = |column: usize| &self.values[column * self.rows + first..][..count];
+            let of = |column: usize| &self.turned.row(column)[first..first + count];
             let together = cols - cols % WIDTH;
             for start in (0..together).step_by(WIDTH) {
                 let columns: [&[T]; WIDTH] = std::array::from_fn(|at| of(start + at));
@@ -72,7 +70,7 @@ impl<'a, T: Element> Columns<'a, T> {
     }
 
     fn entries(&self, row: usize) -> impl Iterator<Item = f64> {
-        self.values.iter().skip(row).step_by(self.rows.max(1)).map(|value| value.wide())
+        self.turned.values().iter().skip(row).step_by(self.rows().max(1)).map(|value| value.wide())
     }
 }
 
@@ -82,15 +80,15 @@ const WIDTH: usize = 8;
 
 impl<T: Element> Design for Columns<'_, T> {
     fn rows(&self) -> usize {
-        self.rows
+        self.turned.cols()
     }
 
     fn cols(&self) -> usize {
-        self.cols
+        self.turned.rows()
     }
 
     fn stored(&self) -> usize {
-        self.values.len()
+        self.turned.stored()
     }
 
     fn is_sparse(&self) -> bool {
@@ -112,7 +110,7 @@ impl<T: Element> Design for Columns<'_, T> {
     /// Summed in the order of [`Dense`], to the last bit.
     fn dot(&self, row: usize, w: &[f64]) -> f64 {
         let (mut lanes, mut tail) = ([0.0; 8], 0.0);
-        let full = self.cols - self.cols % 8;
+        let full = self.cols() - self.cols() % 8;
         for (column, (value, w)) in self.entries(row).zip(w).enumerate() {
             match column < full {
                 true => lanes[column % 8] += value * w,
@@ -127,7 +125,7 @@ impl<T: Element> Design for Columns<'_, T> {
     }
 
     fn block<'b>(&'b self, rows: Range<usize>, scratch: &'b mut Vec<f64>) -> &'b [f64] {
-        scratch.resize(rows.len() * self.cols, 0.0);
+        scratch.resize(rows.len() * self.cols(), 0.0);
         self.gather(rows, scratch, T::wide);
         scratch
     }
@@ -137,7 +135,7 @@ impl<T: Element> Design for Columns<'_, T> {
     }
 
     fn copy_row(&self, row: usize, out: &mut [f64]) {
-        let (own, rest) = out.split_at_mut(self.cols);
+        let (own, rest) = out.split_at_mut(self.cols());
         own.iter_mut().zip(self.entries(row)).for_each(|(out, value)| *out = value);
         rest.fill(0.0);
     }

@@ -209,7 +209,10 @@ fn machine((at, name): (usize, &[u8])) -> std::result::Result<(), Wrong> {
         b"c_svc" | b"nu_svc" => Ok(()),
         _ => Err(Wrong::new(
             at,
-            format!("svm_type {} is no classifier: c_svc and nu_svc are read, regression and one-class models are not", quote(name)),
+            format!(
+                "svm_type {} is no classifier: c_svc and nu_svc are read, regression and one-class models are not",
+                quote(name)
+            ),
         )),
     }
 }
