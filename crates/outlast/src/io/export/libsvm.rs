@@ -12,7 +12,6 @@
 //! A model whose pairs of classes vote came from such a file, and is laid out as there.
 
 use super::{ExportFormat, Exported, exact, numbered, refuse, what};
-use crate::data::Design;
 use crate::error::Result;
 use crate::model::{Function, Predictor, Votes, pairs};
 use crate::problem::KernelFunction;
