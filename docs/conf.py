@@ -3,7 +3,6 @@
 import re
 import warnings
 from importlib.metadata import version as installed
-from pathlib import Path
 
 from sphinx_gallery.sorting import ExplicitOrder
 
@@ -54,16 +53,6 @@ html_theme_options = {
 }
 
 
-# Listed in index.md, and left out of the list while there is no such page.
-OPTIONAL = ["audit", "capped", "performance"]
-
-
-def without_missing_pages(app, name, source):
-    for page in OPTIONAL:
-        if name == "index" and not (Path(app.srcdir) / f"{page}.md").exists():
-            source[0] = source[0].replace(f"\n{page}\n", "\n")
-
-
 def without_hidden_lines(app, name, source):
     """Lines of Rust that begin with "# " are for the test, not for the reader, as everywhere in Rust's documentation."""
     shown = lambda block: re.sub(r"^# .*\n", "", block[0], flags=re.MULTILINE)
@@ -71,7 +60,6 @@ def without_hidden_lines(app, name, source):
 
 
 def setup(app):
-    app.connect("source-read", without_missing_pages)
     app.connect("source-read", without_hidden_lines)
 
 

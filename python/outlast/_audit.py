@@ -252,7 +252,7 @@ def audit(
     """
     names = _get_feature_names(X)
     target = getattr(y, "name", None)
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=_input.precision(X))
     classes, codes = _input.encode(y)
     rows = _input.matrix(X)
     found = _core.audit(

@@ -114,7 +114,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows. float64, float32 and CSR are taken as they are, everything else is converted. With
+            The rows. float64 and float32 in C or Fortran order and CSR are taken as they are, everything else is converted. With
             ``kernel="precomputed"`` the n_samples x n_samples matrix of kernel values.
         y : array-like of shape (n_samples,)
             The labels: two classes or more, numbers or text.
@@ -183,7 +183,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         }
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """f(x) plus the intercept for each row.
+        """The value of each decision function, f(x) plus its intercept, for each row.
 
         Parameters
         ----------
@@ -194,6 +194,13 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values mean ``classes_[1]``; with more, the largest wins.
+
+        Examples
+        --------
+        >>> from outlast import TruncatedSVC
+        >>> model = TruncatedSVC(C=10.0, kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> model.decision_function([[1.0], [1.5], [2.0]]).round(2) + 0.0
+        array([-1.,  0.,  1.])
         """
         rows = self._rows(X)
         values = self._fitted.decision_function(rows, _input.threads(self.n_jobs))
@@ -212,6 +219,13 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         -------
         ndarray of shape (n_samples,)
             The predicted classes.
+
+        Examples
+        --------
+        >>> from outlast import TruncatedSVC
+        >>> model = TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+        >>> model.predict([[0.5], [2.5]])
+        array(['a', 'b'], dtype='<U1')
         """
         rows = self._rows(X)
         return self.classes_[self._fitted.predict_codes(rows, _input.threads(self.n_jobs))]
@@ -232,6 +246,15 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
     def n_features_selected_(self) -> int:
         """Number of columns with a coefficient that is not 0."""
         return len(self._of_linear("n_features_selected_", lambda fitted: fitted.selected))
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, of shape (n_SV, n_features); none for a precomputed kernel."""
+        own = getattr(self, "_own_vectors", None)
+        found = _input.kept_rows(self._fitted) if own is None and hasattr(self, "_fitted") else own
+        if found is None:
+            raise AttributeError("support_vectors_ is only available after fitting; files of linear models do not keep them")
+        return found
 
     def _of_linear(self, name: str, get: Callable[[_core.Fitted], NDArray[Any] | None]) -> NDArray[Any]:
         found = get(self._fitted) if hasattr(self, "_fitted") else None
@@ -299,7 +322,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
 
     def _accepted(self, X: Any) -> dict[str, Any]:
         """What validate_data lets through as it is."""
-        return {"accept_sparse": "csr", "dtype": _input.precision(X), "order": "C"}
+        return {"accept_sparse": "csr", "dtype": _input.precision(X)}
 
     def _rows(self, X: Any) -> Any:
         """X of a prediction in the core's form."""
@@ -341,7 +364,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         self._fitted = fitted
         self.intercept_ = fitted.intercept
         self.support_ = fitted.support.astype(np.intp)
-        self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.functions).T
+        self.dual_coef_ = fitted.dual_coef.reshape(-1, fitted.width).T
         if not np.isnan(fitted.objective):
             # another program's model does not tell
             self.objective_ = fitted.objective
@@ -353,8 +376,9 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         self.solver_ = fitted.solver
 
     def _take_training(self, fitted: _core.Fitted, X: Any, codes: NDArray[np.uint32]) -> None:
-        # of a kernel matrix no rows are known
-        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
+        # a model with one of the core's kernels has them in the core; of a kernel matrix no rows are known
+        kept = callable(self.kernel) or fitted.kernel == "linear"
+        self._own_vectors = X[self.support_] if kept else None
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         self.margins_ = fitted.margins
         self.outliers_ = fitted.outliers

@@ -32,7 +32,7 @@ def load(path: str | os.PathLike[str], *, n_features: int | None = None) -> Kern
     ----------
     path : str or path-like
         A file written by an estimator's ``save`` or by the command line, or a text file of LIBSVM: a classifier (c_svc or
-        nu_svc) of two classes with the linear, polynomial, rbf or sigmoid kernel.
+        nu_svc) with the linear, polynomial, rbf or sigmoid kernel.
     n_features : int, default=None
         Columns of X, where the file can't tell: LIBSVM's name those columns only that are not 0 in some support vector.
 
@@ -41,7 +41,8 @@ def load(path: str | os.PathLike[str], *, n_features: int | None = None) -> Kern
     TruncatedSVC, CappedSVC, LqSVC, AblationSVC, CentroidSVC or LeaveOneOutSVC
         Ready to predict, with every parameter that says which problem was solved and how exactly, so that a clone of it
         fits the same way. `truncation`, `gamma` and `class_weight` are the numbers that were used. A model of LIBSVM becomes a
-        `TruncatedSVC` with ``truncation=None`` that decides as LIBSVM does; its C is unknown, and the default.
+        `TruncatedSVC` with ``truncation=None`` that decides as LIBSVM does; its C is unknown, and the default. Of more than two classes
+        all pairs vote there: `decision_function` has a column for each pair (0, 1), (0, 2), ..., (1, 2), ... of `classes_`, positive for the first.
 
     Raises
     ------
@@ -54,14 +55,13 @@ def load(path: str | os.PathLike[str], *, n_features: int | None = None) -> Kern
     Examples
     --------
     >>> import os, tempfile
-    >>> import outlast
-    >>> model = outlast.TruncatedSVC(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> from outlast import TruncatedSVC, load
+    >>> model = TruncatedSVC(C=3.0, gamma=0.5).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.outlast")
-    ...     model.save(path)
-    ...     again = outlast.load(path)
-    >>> again.predict([[3.0]])
-    array([1])
+    ...     model.save(os.path.join(folder, "model.outlast"))
+    ...     again = load(os.path.join(folder, "model.outlast"))
+    >>> again.predict([[3.0]]).tolist(), again.C, again.gamma
+    (['b'], 3.0, 0.5)
     """
     features = None if n_features is None else _input.whole("n_features", n_features, 1, 2**32 - 1)
     fitted = _core.Fitted.load(os.fspath(path), features)

@@ -13,13 +13,15 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from . import _core
+
 _LARGEST_COLUMN = np.iinfo(np.uint32).max
 
 
 def matrix(X: Any) -> Any:
-    """A validated X in the core's form: the array itself, or the parts of a CSR matrix."""
+    """A validated X in the core's form: the array itself, in C or Fortran order, or the parts of a CSR matrix."""
     if not sparse.issparse(X):
-        return X
+        return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
     if not X.has_canonical_format:
         # on a copy: the caller's matrix stays as it is
         X = X.copy()
@@ -30,6 +32,20 @@ def matrix(X: Any) -> Any:
     indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
     starts = X.indptr.view(np.uintp) if X.indptr.dtype.itemsize == np.dtype(np.uintp).itemsize else X.indptr.astype(np.uintp)
     return starts, indices, X.data, X.shape[1]
+
+
+def kept_rows(fitted: _core.Fitted) -> Any:
+    """The support vectors that a model keeps for prediction, copied out of the core; None where it predicts without."""
+    if fitted.kernel == "precomputed":
+        return np.empty((0, 0))
+    parts = fitted.sparse_support_vectors
+    if parts is not None:
+        starts, columns, values = parts
+        # the core's numbers are unsigned, scipy's are not
+        index = np.int32 if max(len(values), fitted.features) <= np.iinfo(np.int32).max else np.int64
+        return sparse.csr_matrix((values, columns.astype(index), starts.astype(index)), shape=(len(starts) - 1, fitted.features))
+    rows = fitted.support_vectors
+    return None if rows is None else rows.reshape(-1, fitted.features)
 
 
 def precision(X: Any) -> Any:

@@ -121,7 +121,7 @@ class TruncatedSVC(KernelClassifier):
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the training rows, ascending.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
-        The support vectors; empty for a precomputed kernel.
+        The support vectors; empty for a precomputed kernel. Where the kernel is not linear they are copied out of the model when asked for.
     n_support_ : ndarray of shape (n_classes,)
         Support vectors of each class.
     dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
@@ -161,7 +161,7 @@ class TruncatedSVC(KernelClassifier):
     Notes
     -----
     Model files (`save`) keep what predicts and how it was made. What the fit says about each training row (`margins_`,
-    `outliers_`, `outlier_scores_`, `support_vectors_`, `n_support_`) is kept by pickling only.
+    `outliers_`, `outlier_scores_`, `n_support_`) is kept by pickling only.
 
     Probabilities (``probability="weighted"``) assume no curve. Where the rows of the second class count :math:`2 (1 - \pi)` and those of the
     first :math:`2 \pi`, the best decision is the sign of :math:`P(\mathrm{second} \mid x) - \pi`; fits at :math:`\pi = 0.05, \dots, 0.95`, each
@@ -314,18 +314,29 @@ class TruncatedSVC(KernelClassifier):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, for a model with ``probability="weighted"``.
 
-        They are read off a family of weighted fits, see the notes of the class, and not off the decision values: where two classes are
-        nearly as probable, the most probable one need not be the one that `predict` decides for.
+        They are read off a family of weighted fits, see the notes of the class, and not off the decision values: among rows of one
+        predicted class the two may have another order. The most probable class is the one that `predict` decides for, unless the model has
+        a `utility` or `cost`: the best decision is another matter then.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+            The rows, as `predict` takes them.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`; every row sums to 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from outlast import TruncatedSVC
+        >>> X = np.repeat([[0.0], [1.0]], 10, axis=0)
+        >>> y = np.array(10 * ["a"] + 3 * ["a"] + 7 * ["b"])
+        >>> model = TruncatedSVC(10.0, kernel="linear", probability="weighted").fit(X, y)
+        >>> np.abs(model.predict_proba([[1.0]]) - [0.3, 0.7]).max() < 0.05
+        np.True_
         """
         rows = self._rows(X)
         return self._fitted.predict_proba(rows, _input.threads(self.n_jobs)).reshape(-1, len(self.classes_))
@@ -355,7 +366,7 @@ class TruncatedSVC(KernelClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows; with ``kernel="precomputed"`` their kernel values against the training rows.
+            The rows, as `predict` takes them.
         y : array-like of shape (n_samples,)
             Their true classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -365,6 +376,14 @@ class TruncatedSVC(KernelClassifier):
         -------
         float
             Higher is better with utilities, lower with costs.
+
+        Examples
+        --------
+        >>> from outlast import TruncatedSVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["ham", "ham", "spam", "spam"]
+        >>> model = TruncatedSVC(10.0, kernel="linear", cost=[[0, 5], [1, 0]]).fit(X, y)
+        >>> model.utility_score(X, y), model.utility_score(X, ["ham", "ham", "spam", "ham"])
+        (0.0, 1.25)
         """
         rows = self._rows(X)
         decided = self._fitted.predict_codes(rows, _input.threads(self.n_jobs))

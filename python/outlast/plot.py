@@ -49,13 +49,9 @@ def tuning(model: LqSVCCV, axes: Any = None) -> Any:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
     >>> from outlast import LqSVCCV, plot
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 4))
-    >>> y = X[:, 0] > 0
+    >>> X, y = make_classification(60, 4, random_state=0)
     >>> axes = plot.tuning(LqSVCCV(Cs=5, qs=[0.5, 1.0]).fit(X, y))
     >>> axes[0].get_xlabel(), len(axes[0].get_lines())
     ('C', 3)
@@ -97,13 +93,9 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
     >>> from outlast import LqSVCCV, plot
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 4))
-    >>> y = X[:, 0] > 0
+    >>> X, y = make_classification(60, 4, random_state=0)
     >>> plot.coefficient_path(LqSVCCV(Cs=5, qs=[0.5, 1.0]).fit(X, y), q=1.0).get_title()
     'q = 1'
     """
@@ -157,16 +149,12 @@ def decision_boundary(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
     >>> from outlast import TruncatedSVC, plot
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 2))
-    >>> y = X[:, 0] > 0
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
     >>> ax = plot.decision_boundary(TruncatedSVC().fit(X, y), X, y)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['False', 'True', 'support vector', 'outlier']
+    ['0', '1', 'support vector', 'outlier']
     """
     check_is_fitted(model)
     rows = np.asarray(X, dtype=float)
@@ -206,8 +194,8 @@ def _draw_regions(ax: Any, model: KernelClassifier, rows: NDArray[Any], shown: l
         # a grid has no names of columns
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         values = model.decision_function(grid)
+        decided = np.searchsorted(model.classes_, model.predict(grid))
     k = len(model.classes_)
-    decided = (values > 0).astype(int) if k == 2 else values.argmax(axis=1)
     levels = np.arange(k + 1) - 0.5
     colours = [_COLOURS[code % 10] for code in range(k)]
     ax.contourf(first, second, decided.reshape(first.shape), levels=levels, colors=colours, alpha=0.15, zorder=0)
@@ -216,7 +204,9 @@ def _draw_regions(ax: Any, model: KernelClassifier, rows: NDArray[Any], shown: l
         ax.contour(first, second, values.reshape(first.shape), zorder=1, **lines)
         return
     for code in range(k):
-        lead = values[:, code] - np.delete(values, code, axis=1).max(axis=1)
+        # where pairs of classes vote, there is no function of a class
+        of_pairs = model._fitted.width < model._fitted.functions
+        lead = (decided == code) - 0.5 if of_pairs else values[:, code] - np.delete(values, code, axis=1).max(axis=1)
         ax.contour(first, second, lead.reshape(first.shape), levels=[0.0], linewidths=1.2, colors="black", zorder=1)
 
 
@@ -243,13 +233,9 @@ def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
     >>> from outlast import TruncatedSVC, plot
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 2))
-    >>> y = X[:, 0] + rng.standard_normal(60) > 0
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
     >>> plot.margins(TruncatedSVC(kernel="linear").fit(X, y)).get_xlabel()
     'functional margin'
     """
@@ -289,13 +275,9 @@ def objective_trace(model: KernelClassifier, *, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
     >>> from outlast import TruncatedSVC, plot
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 2))
-    >>> y = X[:, 0] + rng.standard_normal(60) > 0
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
     >>> plot.objective_trace(TruncatedSVC().fit(X, y)).get_ylabel()
     'objective'
     """

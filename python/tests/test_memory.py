@@ -28,11 +28,12 @@ COPIES = {
     "CSR, float32, int32": 0.0,
     # the core has column numbers of 32 bits
     "CSR, float64, int64": 0.25,
-    # the core goes by rows
-    "float64, Fortran order": 1.0,
-    "float32, Fortran order": 1.0,
-    "pandas, float64": 1.0,
-    "pandas, float32": 1.0,
+    "float64, Fortran order": 0.0,
+    "float32, Fortran order": 0.0,
+    # one block of columns, as most frames of one dtype have
+    "pandas, float64": 0.0,
+    "pandas, float32": 0.0,
+    # each column lies elsewhere
     "polars, float64": 1.0,
     "polars, float32": 1.0,
 }

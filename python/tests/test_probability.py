@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -67,12 +68,26 @@ def test_estimates_are_near_the_truth(truth, parameters, bound):
     assert error(model, new, truth_there) < 0.4 * np.abs(p.mean(axis=0) - truth_there).mean()
     curve = CalibratedClassifierCV(TruncatedSVC(**parameters), method="sigmoid", cv=5).fit(X, y)
     assert error(model, new, truth_there) < error(curve, new, truth_there) + NOISE
-    # the decisions agree but where two classes are about as probable
-    most = found.argmax(axis=1)
-    differ = most != model.predict(new)
-    assert differ.mean() < 0.03
-    best_two = np.sort(found[differ], axis=1)[:, -2:]
-    assert np.ptp(best_two, axis=1).max(initial=0.0) < 0.25
+    assert_array_equal(found.argmax(axis=1), model.predict(new))
+
+
+@pytest.mark.filterwarnings("ignore:.*of the weighted fits behind predict_proba did not converge")
+@pytest.mark.parametrize("truth", [stairs, three])
+def test_what_is_most_probable_is_what_is_predicted(truth):
+    """Also where few rows leave the fits in disagreement; with payoffs decisions go by worth, and need not agree."""
+    rng = np.random.default_rng(6)
+    X, p = truth(80, rng)
+    y = draw(p, rng)
+    new, _ = truth(4000, rng)
+    for parameters in ({"kernel": "linear"}, {"gamma": 3.0, "C": 10.0}, {"gamma": 1.0, "truncation": 0}):
+        model = TruncatedSVC(probability="weighted", **parameters).fit(X, y)
+        found = model.predict_proba(new)
+        assert_array_equal(found.argmax(axis=1), model.predict(new))
+        assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    cost = 1.0 - np.eye(p.shape[1])
+    cost[0, 1:] = 9.0
+    model = TruncatedSVC(probability="weighted", gamma=1.0, cost=cost).fit(X, y)
+    assert (model.predict_proba(new).argmax(axis=1) != model.predict(new)).mean() > 0.05
 
 
 def test_wrong_labels_far_away_hardly_matter():
@@ -120,14 +135,20 @@ def test_a_family_costs_less_than_its_fits_one_by_one():
 
 
 def by_hand(model, X, y, new):
-    """The estimate from fits one by one, each from scratch: the share of [0, 1] on which the broken line through their values is positive."""
+    """The estimate from fits one by one, each from scratch: the share on which the broken line through their values is positive of the half of
+    [0, 1] that the value at 1/2 leaves open."""
     values = [np.ones(len(new))]
     for level in np.arange(1, 20) / 20:
         weighted = clone(model).set_params(class_weight={0: 2 * level, 1: 2 * (1 - level)}).fit(X, y)
         values.append(weighted.decision_function(new))
     values = np.array([*values, -np.ones(len(new))])
     fine = np.linspace(0, 1, 20001)
-    return np.array([(np.interp(fine, np.linspace(0, 1, 21), line) > 0).mean() for line in values.T])
+
+    def second(line):
+        positive = np.interp(fine, np.linspace(0, 1, 21), line) > 0
+        return 0.5 + positive[10000:].mean() / 2 if line[10] > 0 else positive[:10001].mean() / 2
+
+    return np.array([second(line) for line in values.T])
 
 
 def test_a_family_is_that_of_the_weighted_fits():
@@ -212,17 +233,40 @@ def test_hostile_data(kernel, scale):
             assert_allclose(p.sum(axis=1), 1.0)
 
 
-# these two ask that probabilities order rows as decision values do; here they come from other fits, see predict_proba
-OTHER_FITS = {"check_classifiers_train", "check_decision_proba_consistency"}
-
-
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks():
+    """All but one, for which see the next test."""
     checks = [
         (estimator, check)
         for estimator, check in estimator_checks_generator(TruncatedSVC(kernel="linear", probability="weighted"))
-        if getattr(check, "func", check).__name__ not in OTHER_FITS
+        if getattr(check, "func", check).__name__ != "check_decision_proba_consistency"
     ]
     assert len(checks) > 40
     for estimator, check in checks:
         check(estimator)
+
+
+def fan(n, rng):
+    """The lines of equal probability go through one point: no function of a score that is linear, whose lines are parallel."""
+    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 0.5] + [0.0, 1.5]
+    p = 1 / (1 + np.exp(-2 * X[:, 0] / X[:, 1] ** 2))
+    return X, np.c_[1 - p, p]
+
+
+def test_one_order_for_probabilities_and_decision_values_would_be_wrong():
+    """scikit-learn's check_decision_proba_consistency asks that both order rows alike: that probabilities are a function of decision values. The fits
+    of a family have boundaries that are not parallel, and that is what they are for; on a line they are points, and the order is the same."""
+    rng = np.random.default_rng(7)
+    X, p = fan(3000, rng)
+    y = draw(p, rng)
+    new, truth = fan(4000, rng)
+    model = TruncatedSVC(kernel="linear", probability="weighted").fit(X, y)
+    # the best function of the decision value there is, for the rows it is judged on
+    curve = IsotonicRegression().fit(model.decision_function(new), truth[:, 1])
+    ordered = curve.predict(model.decision_function(new))
+    assert error(model, new, truth) < 0.8 * np.abs(ordered - truth[:, 1]).mean()
+
+    x = np.linspace(-3, 3, 200)[:, None]
+    line = TruncatedSVC(kernel="linear", probability="weighted").fit(X[:, :1], y)
+    order = np.argsort(line.decision_function(x))
+    assert (np.diff(line.predict_proba(x)[order, 1]) >= 0).all()

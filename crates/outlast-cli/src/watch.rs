@@ -4,8 +4,10 @@
 //! it asks the solver to stop. While a file is being written it waits, so that no half-made file is left behind. Pressed
 //! again, it ends the process at once, whatever is going on.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::output::short;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use outlast::{Control, Progress};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
@@ -52,9 +54,13 @@ impl Watch {
     /// Shows a bar for work of so many steps, with its rate and the time left.
     pub fn count(&self, steps: usize) {
         self.spinner.set_length(steps as u64);
-        let template = "{spinner} {msg} [{wide_bar}] {pos}/{len}, {per_sec}, {eta} left";
+        let template = "{spinner} {msg} [{wide_bar}] {pos}/{len}, {rate}, {eta} left";
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            // on a screen: if that is gone nobody sees the rate either
+            let _ = write!(out, "{:.1}/s", state.per_sec());
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            self.spinner.set_style(style.progress_chars("=> "));
+            self.spinner.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
     }
 
@@ -96,7 +102,7 @@ impl Watch {
         }
         let mut message = format!("{}, step {}", progress.stage, progress.step);
         if !progress.objective.is_nan() {
-            message += &format!(", objective {:.6e}", progress.objective);
+            message += &format!(", objective {}", short(progress.objective));
         }
         if !progress.gap.is_nan() {
             message += &format!(", gap {:.1e}", progress.gap);

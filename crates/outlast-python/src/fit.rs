@@ -245,7 +245,7 @@ fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimat
 
 /// Fits.
 ///
-/// `x` is a C-contiguous matrix of float64 or float32, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
+/// `x` is a matrix of float64 or float32 in C or Fortran order, or (indptr, indices, data, columns) of a CSR matrix; `codes` are
 /// positions in `classes`. `threads=None` means all cores, `time_limit` is in seconds. `progress` is called as
 /// progress(stage, step, objective, gap); what it raises ends the fit, and something true that it returns ends it with the
 /// best so far.
@@ -267,9 +267,10 @@ pub fn fit(
     time_limit: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Fitted> {
+    // this method's solvers ask for another order where they need it
+    let design = if method == "truncated" { x.as_stored() } else { x.design() }?;
     let method = self::method(method, parameters)?;
     let labels = labels(classes, &codes)?;
-    let design = x.design()?;
     let sample_weight = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let start = start.as_ref().map(|start| &start.get().model);
     let feature_names = feature_names.as_deref();

@@ -7,9 +7,9 @@ use crate::matrix::Matrix;
 use crate::pool;
 use crate::storage;
 use numpy::{PyArray1, PyReadonlyArray1};
-use outlast::model::{Training, certify_with};
+use outlast::model::{Function, Rows, Training, certify_with};
 use outlast::problem::KernelFunction;
-use outlast::{Labels, Model, Probability};
+use outlast::{Design, Labels, Model, Probability};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,45 +32,45 @@ type State<'py> = (
     Option<Bound<'py, PyArray1<f64>>>,
 );
 
+/// A sequence of numbers, or what went wrong.
+type Numbers<'py, T> = PyResult<Bound<'py, PyArray1<T>>>;
+
+/// The parts of a CSR matrix: row starts, columns, values.
+type Parts<'py> = (Bound<'py, PyArray1<usize>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
+
+impl Fitted {
+    /// What a model says about the rows of X, without the GIL.
+    fn of_rows<'py, T: numpy::Element + Send>(
+        &self,
+        py: Python<'py>,
+        x: &Matrix<'py>,
+        threads: Option<usize>,
+        ask: impl Fn(&Model, &dyn Design) -> outlast::Result<Vec<T>> + Sync,
+    ) -> Numbers<'py, T> {
+        let (design, pool) = (x.as_stored()?, pool::pool(py, threads)?);
+        let values = py.detach(|| pool.install(|| ask(&self.model, &*design))).map_err(to_python)?;
+        Ok(PyArray1::from_vec(py, values))
+    }
+}
+
 #[pymethods]
 impl Fitted {
     /// f(x) + b, rows x functions in one sequence, on that many threads; None for all cores.
     #[pyo3(signature = (x, threads=None))]
-    fn decision_function<'py>(
-        &self,
-        py: Python<'py>,
-        x: Matrix<'py>,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
-        let values = py.detach(|| pool.install(|| self.model.decision_function(&*design))).map_err(to_python)?;
-        Ok(PyArray1::from_vec(py, values))
+    fn decision_function<'py>(&self, py: Python<'py>, x: Matrix<'py>, threads: Option<usize>) -> Numbers<'py, f64> {
+        self.of_rows(py, &x, threads, Model::decision_function)
     }
 
     /// The class of each row, as a position in `classes`, on that many threads; None for all cores.
     #[pyo3(signature = (x, threads=None))]
-    fn predict_codes<'py>(
-        &self,
-        py: Python<'py>,
-        x: Matrix<'py>,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
-        let codes = py.detach(|| pool.install(|| self.model.predict_codes(&*design))).map_err(to_python)?;
-        Ok(PyArray1::from_vec(py, codes))
+    fn predict_codes<'py>(&self, py: Python<'py>, x: Matrix<'py>, threads: Option<usize>) -> Numbers<'py, u32> {
+        self.of_rows(py, &x, threads, Model::predict_codes)
     }
 
     /// The probability of each class, rows x classes in one sequence, on that many threads; None for all cores.
     #[pyo3(signature = (x, threads=None))]
-    fn predict_proba<'py>(
-        &self,
-        py: Python<'py>,
-        x: Matrix<'py>,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (design, pool) = (x.design()?, pool::pool(py, threads)?);
-        let values = py.detach(|| pool.install(|| self.model.predict_proba(&*design))).map_err(to_python)?;
-        Ok(PyArray1::from_vec(py, values))
+    fn predict_proba<'py>(&self, py: Python<'py>, x: Matrix<'py>, threads: Option<usize>) -> Numbers<'py, f64> {
+        self.of_rows(py, &x, threads, Model::predict_proba)
     }
 
     /// How probabilities are estimated: "weighted", or "none".
@@ -154,7 +154,7 @@ impl Fitted {
         &self.model.summary.utility_baseline
     }
 
-    /// Number of decision functions: 1 for two classes, else one per class.
+    /// Number of decision functions: 1 for two classes, else one per class, or one per pair of classes where these vote.
     #[getter]
     fn functions(&self) -> usize {
         self.model.predictor.functions()
@@ -244,7 +244,30 @@ impl Fitted {
         PyArray1::from_slice(py, &self.model.predictor.support)
     }
 
-    /// The support vectors' coefficients, support vectors x functions in one sequence.
+    /// The support vectors that a kernel model keeps, dense, in one sequence; None for other models and where they are sparse.
+    #[getter]
+    fn support_vectors<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        match &self.model.predictor.function {
+            Function::Kernel { rows: Rows::Dense(rows) } => Some(PyArray1::from_slice(py, rows.values())),
+            _ => None,
+        }
+    }
+
+    /// The support vectors that a kernel model keeps, as (indptr, indices, data); None for other models and where they are dense.
+    #[getter]
+    fn sparse_support_vectors<'py>(&self, py: Python<'py>) -> Option<Parts<'py>> {
+        let Function::Kernel { rows: Rows::Sparse(rows) } = &self.model.predictor.function else { return None };
+        let (starts, columns) = (PyArray1::from_slice(py, rows.starts()), PyArray1::from_slice(py, rows.columns()));
+        Some((starts, columns, PyArray1::from_slice(py, rows.values())))
+    }
+
+    /// Coefficients of each support vector: one per function, or one per other class where pairs of classes vote.
+    #[getter]
+    fn width(&self) -> usize {
+        self.model.predictor.width()
+    }
+
+    /// The support vectors' coefficients, support vectors x `width` in one sequence.
     #[getter]
     fn dual_coef<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.model.predictor.coefficients)

@@ -95,7 +95,8 @@ The answer has one line per row: the predicted class, and the decision value (po
 further from 0 the surer). With more than two classes there is a decision value for each, in a column of its name; the
 largest wins. A model fitted with --probability weighted adds a column \"probability NAME\" for each class.
 
-MODEL may also be a model file of LIBSVM of two classes; --features says how many there are, if more than it names.";
+MODEL may also be a model file of LIBSVM; --features says how many there are, if more than it names. With more than two
+classes it has a decision value for each pair, in a column \"A or B\", positive for A, and the pairs vote.";
 
 const EVALUATE_EXAMPLES: &str = "Examples:
   outlast evaluate model.outlast test.csv

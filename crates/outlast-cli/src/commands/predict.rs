@@ -6,6 +6,7 @@ use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, class_json, csv_field};
 use crate::watch::Watch;
+use outlast::model::pairs;
 use outlast::{Class, io};
 use serde_json::json;
 use std::io::Write;
@@ -14,9 +15,10 @@ use std::path::Path;
 /// Predictions of all rows.
 struct Predictions<'a> {
     classes: &'a [Class],
-    /// One decision value per row with two classes, else one per row and class.
+    /// One decision value per row with two classes, else one per row and class, or per row and pair of classes.
     decisions: Vec<f64>,
     functions: usize,
+    of_pairs: bool,
     codes: Vec<u32>,
     /// One per row and class, where the model has them.
     probabilities: Option<Vec<f64>>,
@@ -34,6 +36,7 @@ pub fn run(request: &PredictArgs) -> Result<(), Failure> {
     let predictions = Predictions {
         classes: model.classes(),
         functions: model.predictor.functions(),
+        of_pairs: model.predictor.votes.is_some(),
         codes: model.predictor.decide(&decisions),
         decisions,
         probabilities: match &model.predictor.probabilities {
@@ -77,7 +80,7 @@ impl Predictions<'_> {
         self.classes.iter().zip(counts).map(|(class, rows)| json!({"class": class_json(class), "rows": rows})).collect()
     }
 
-    /// A number per row, or a list of numbers in the order of the classes.
+    /// A number per row, or a list of numbers in the order of the classes or of their pairs.
     fn values(&self) -> serde_json::Value {
         match self.functions {
             1 => json!(self.decisions),
@@ -93,7 +96,11 @@ impl Predictions<'_> {
     fn header(&self, names: &[String]) -> String {
         let mut header = match self.functions {
             1 => "prediction,decision".to_string(),
-            _ => format!("prediction,{}", names.join(",")),
+            _ if !self.of_pairs => format!("prediction,{}", names.join(",")),
+            _ => {
+                let name = |(first, second)| csv_field(&format!("{} or {}", self.classes[first], self.classes[second]));
+                format!("prediction,{}", pairs(self.classes.len()).map(name).collect::<Vec<String>>().join(","))
+            }
         };
         if self.probabilities.is_some() {
             let name = |class: &Class| format!(",{}", csv_field(&format!("probability {class}")));

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Dense<f64>`] | row-major | no copy |
 //! | [`Dense<f32>`] | row-major | widened to f64, a block at a time |
+//! | [`Columns`](super::Columns) | column-major, f64 or f32 | brought into rows, a block at a time |
 //! | [`Csr`] | compressed sparse rows, f64 or f32 values, columns ascending in a row | non-zeros only |
 //!
 //! Solvers that stream over all rows ask for [`Design::block`]: contiguous f64 rows, borrowed where the storage already
@@ -30,6 +31,16 @@ pub trait Design: Sync {
 
     /// Whether zeros are left out of the storage.
     fn is_sparse(&self) -> bool;
+
+    /// Whether the entries of a row lie far from each other.
+    fn by_columns(&self) -> bool {
+        false
+    }
+
+    /// A copy row by row, where the storage is [by columns](Self::by_columns): for what visits rows in no order.
+    fn row_major(&self) -> Option<Box<dyn Design>> {
+        None
+    }
 
     /// Calls `visit(column, value)` for each stored entry of a row, columns ascending.
     fn for_each(&self, row: usize, visit: &mut dyn FnMut(usize, f64));

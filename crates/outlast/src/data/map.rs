@@ -1,6 +1,7 @@
 //! Features made of the columns: the columns as they are, or beside their squares.
 
 use super::Design;
+use super::columns::copied;
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -79,6 +80,14 @@ impl Design for Squared<'_> {
 
     fn is_sparse(&self) -> bool {
         self.x.is_sparse()
+    }
+
+    fn by_columns(&self) -> bool {
+        self.x.by_columns()
+    }
+
+    fn row_major(&self) -> Option<Box<dyn Design>> {
+        self.x.by_columns().then(|| Box::new(copied(self)) as Box<dyn Design>)
     }
 
     fn for_each(&self, row: usize, visit: &mut dyn FnMut(usize, f64)) {

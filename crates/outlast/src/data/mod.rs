@@ -1,10 +1,12 @@
 //! What comes in: the design matrix, the labels, the sample weights. Nothing here knows of losses or solvers.
 
+mod columns;
 mod design;
 mod labels;
 mod map;
 mod repeated;
 
+pub use columns::Columns;
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};

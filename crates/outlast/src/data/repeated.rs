@@ -1,6 +1,7 @@
 //! Rows of another matrix, in any order and as often as wanted.
 
 use super::Design;
+use super::columns::copied;
 use std::ops::Range;
 
 /// A view of some rows of `x`, repetitions allowed. A *square* one also takes those columns, in the same order: what a
@@ -46,6 +47,14 @@ impl Design for Repeated<'_> {
 
     fn is_sparse(&self) -> bool {
         !self.square && self.x.is_sparse()
+    }
+
+    fn by_columns(&self) -> bool {
+        self.x.by_columns()
+    }
+
+    fn row_major(&self) -> Option<Box<dyn Design>> {
+        self.x.by_columns().then(|| Box::new(copied(self)) as Box<dyn Design>)
     }
 
     fn for_each(&self, row: usize, visit: &mut dyn FnMut(usize, f64)) {

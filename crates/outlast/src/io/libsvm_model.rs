@@ -14,8 +14,8 @@
 //! ```
 //!
 //! LIBSVM decides for the first label where sum_i coefficient_i k(x_i, x) - rho > 0; here f is positive for the larger label, so that the
-//! signs change where the first label is the smaller. More than two classes are decided there by a vote of all pairs, for which
-//! there is no function per class: such files are refused.
+//! signs change where the first label is the smaller. With k > 2 classes there are a rho for each pair of labels and k - 1 coefficients for
+//! each support vector, and the pairs vote: [`Votes`].
 //!
 //! A file tells how to predict, not how it was trained: C, the objective and the training rows other than the support vectors are
 //! unknown. The number of features is the largest index of a support vector; [`Predictor::widen`] sets a larger one.
@@ -26,9 +26,10 @@ use super::lines::Lines;
 use super::source::Source;
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::Result;
-use crate::model::{Baseline, Common, CostForm, Details, Function, Model, Predictor, Rows, Summary};
+use crate::model::{Baseline, Common, CostForm, Details, Function, Model, Predictor, Rows, Summary, Votes, pairs};
 use crate::problem::{KernelFunction, Loss, Penalty};
 use crate::solver::Status;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How such a file begins.
@@ -56,16 +57,16 @@ pub(super) fn load(path: &Path) -> Result<Model> {
         header.take(&line).map_err(|wrong| wrong.into_error(&line, &lines))?;
     }
     let parts = header.check().map_err(|problem| lines.whole(problem))?;
-    let mut vectors = Vectors { starts: vec![0], ..Vectors::default() };
+    let mut vectors = Vectors { starts: vec![0], each: parts.labels.len() - 1, ..Vectors::default() };
     while lines.next_line(&mut line)? {
-        if vectors.coefficients.len() == parts.total && !line.trim_ascii().is_empty() {
+        if vectors.count() == parts.total && !line.trim_ascii().is_empty() {
             let problem = format!("a support vector beyond the {} that total_sv says", parts.total);
             return Err(lines.at(lines.line(), None, None, problem));
         }
         vectors.push(&line).map_err(|wrong| wrong.into_error(&line, &lines))?;
     }
-    if vectors.coefficients.len() != parts.total {
-        let found = vectors.coefficients.len();
+    if vectors.count() != parts.total {
+        let found = vectors.count();
         return Err(lines.whole(format!("a LIBSVM model with {found} support vectors, but total_sv {}", parts.total)));
     }
     model(parts, vectors).map_err(|problem| lines.whole(problem))
@@ -98,18 +99,20 @@ struct Header {
     coef0: Option<f64>,
     classes: Option<usize>,
     total: Option<usize>,
-    rho: Option<f64>,
-    labels: Option<[i64; 2]>,
-    counts: Option<[usize; 2]>,
+    rho: Option<Vec<f64>>,
+    labels: Option<Vec<i64>>,
+    counts: Option<Vec<usize>>,
 }
 
 /// A header that says all that is needed.
 struct Parts {
     kernel: KernelFunction,
     total: usize,
-    rho: f64,
-    labels: [i64; 2],
-    counts: [usize; 2],
+    /// One for each pair of labels.
+    rho: Vec<f64>,
+    labels: Vec<i64>,
+    /// Support vectors of each label.
+    counts: Vec<usize>,
 }
 
 impl Header {
@@ -125,10 +128,12 @@ impl Header {
             let found = whole_number(text).and_then(|value| usize::try_from(value).ok());
             found.ok_or_else(|| Wrong::new(at, format!("{} is not a whole number", quote(text))))
         };
-        // with more classes there are more of them, and the file is refused for that
-        let two = |what: &str| match values[..] {
-            [a, b, ..] => Ok([a, b]),
-            _ => Err(Wrong::new(end, format!("{what} must have a value for each of two classes"))),
+        // LIBSVM, too, reads nr_class before the lists that go by it
+        let classes = self.classes;
+        let list = |wanted: fn(usize) -> Option<usize>, of_each: &str| match classes.map(wanted) {
+            None => Err(Wrong::new(at, format!("{} before nr_class", quote(key)))),
+            Some(wanted) if wanted == Some(values.len()) => Ok(&values[..]),
+            Some(_) => Err(Wrong::new(end, format!("{} must have a value for each {of_each}", quote(key)))),
         };
         match key {
             b"svm_type" => self.machine = Some(machine(first()?)?),
@@ -137,24 +142,23 @@ impl Header {
             b"gamma" => self.gamma = Some(real(first()?)?),
             b"coef0" => self.coef0 = Some(real(first()?)?),
             b"nr_class" => {
-                let (at, _) = first()?;
-                self.classes = Some(match count(first()?)? {
-                    2 => 2,
-                    other => {
-                        let problem = format!(
-                            "nr_class {other}: LIBSVM decides between more than two classes by a vote of all pairs, which is not \
-                             supported; only models of two classes are"
-                        );
-                        return Err(Wrong::new(at, problem));
-                    }
-                });
+                let (place, found) = (first()?.0, count(first()?)?);
+                if self.classes.replace(found).is_some() {
+                    return Err(Wrong::new(at, "nr_class twice"));
+                }
+                if found < 2 {
+                    return Err(Wrong::new(place, "a classifier needs two classes"));
+                }
             }
             b"total_sv" => self.total = Some(count(first()?)?),
-            b"rho" => self.rho = Some(real(first()?)?),
-            b"label" => self.labels = Some(labels(two("label")?)?),
+            b"rho" => {
+                let values = list(Votes::pairs, "pair of classes")?;
+                self.rho = Some(values.iter().map(|&value| real(value)).collect::<std::result::Result<_, _>>()?);
+            }
+            b"label" => self.labels = Some(labels(list(Some, "class")?)?),
             b"nr_sv" => {
-                let [a, b] = two("nr_sv")?;
-                self.counts = Some([count(a)?, count(b)?]);
+                let values = list(Some, "class")?;
+                self.counts = Some(values.iter().map(|&value| count(value)).collect::<std::result::Result<_, _>>()?);
             }
             // Platt's curve and the like: probabilities are not read
             b"probA" | b"probB" | b"prob_density_marks" => {}
@@ -186,12 +190,17 @@ impl Header {
             }
         };
         let total = self.total.ok_or_else(|| missing("total_sv"))?;
-        let counts = self.counts.unwrap_or([total, 0]);
-        if counts[0].checked_add(counts[1]) != Some(total) {
-            return Err(format!("nr_sv {} {} do not add up to total_sv {total}", counts[0], counts[1]));
+        let labels = self.labels.ok_or_else(|| missing("label"))?;
+        // two classes make no use of them
+        let counts = match self.counts {
+            None if labels.len() == 2 => vec![total, 0],
+            counts => counts.ok_or_else(|| missing("nr_sv"))?,
+        };
+        if counts.iter().try_fold(0usize, |sum, &count| sum.checked_add(count)) != Some(total) {
+            let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+            return Err(format!("nr_sv {} do not add up to total_sv {total}", counts.join(" ")));
         }
-        let rho = self.rho.ok_or_else(|| missing("rho"))?;
-        Ok(Parts { kernel, total, rho, labels: self.labels.ok_or_else(|| missing("label"))?, counts })
+        Ok(Parts { kernel, total, rho: self.rho.ok_or_else(|| missing("rho"))?, labels, counts })
     }
 }
 
@@ -200,7 +209,10 @@ fn machine((at, name): (usize, &[u8])) -> std::result::Result<(), Wrong> {
         b"c_svc" | b"nu_svc" => Ok(()),
         _ => Err(Wrong::new(
             at,
-            format!("svm_type {} is no classifier of two classes: only c_svc and nu_svc are", quote(name)),
+            format!(
+                "svm_type {} is no classifier: c_svc and nu_svc are read, regression and one-class models are not",
+                quote(name)
+            ),
         )),
     }
 }
@@ -212,21 +224,25 @@ fn kernel_name((at, name): (usize, &[u8])) -> std::result::Result<&'static str, 
     found.ok_or_else(|| Wrong::new(at, format!("kernel_type {} is not supported: {allowed}", quote(name))))
 }
 
-fn labels(values: [(usize, &[u8]); 2]) -> std::result::Result<[i64; 2], Wrong> {
-    let label = |(at, text): (usize, &[u8])| {
-        let found = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
-        found.ok_or_else(|| Wrong::new(at, format!("the label {} is not a whole number", quote(text))))
-    };
-    let found = [label(values[0])?, label(values[1])?];
-    match found[0] == found[1] {
-        true => Err(Wrong::new(values[1].0, format!("the label {} twice", found[0]))),
-        false => Ok(found),
+fn labels(values: &[(usize, &[u8])]) -> std::result::Result<Vec<i64>, Wrong> {
+    let mut found = Vec::with_capacity(values.len());
+    let mut seen = BTreeSet::new();
+    for &(at, text) in values {
+        let label = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+        let label = label.ok_or_else(|| Wrong::new(at, format!("the label {} is not a whole number", quote(text))))?;
+        if !seen.insert(label) {
+            return Err(Wrong::new(at, format!("the label {label} twice")));
+        }
+        found.push(label);
     }
+    Ok(found)
 }
 
 /// Support vectors read so far.
 #[derive(Default)]
 struct Vectors {
+    /// Coefficients of each.
+    each: usize,
     coefficients: Vec<f64>,
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -235,10 +251,20 @@ struct Vectors {
 }
 
 impl Vectors {
+    fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     fn push(&mut self, line: &[u8]) -> std::result::Result<(), Wrong> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
         let mut words = Tokens { content: line, at: 0 };
-        let Some((at, coefficient)) = words.next() else { return Ok(()) };
-        self.coefficients.push(number(coefficient).map_err(|problem| Wrong::new(at, problem))?);
+        for _ in 0..self.each {
+            let few = || Wrong::new(line.len(), format!("a support vector must have {} coefficients", self.each));
+            let (at, coefficient) = words.next().ok_or_else(few)?;
+            self.coefficients.push(number(coefficient).map_err(|problem| Wrong::new(at, problem))?);
+        }
         let mut previous = 0;
         for (at, word) in words {
             let Some(colon) = word.iter().position(|&byte| byte == b':') else {
@@ -266,45 +292,70 @@ impl Vectors {
 }
 
 fn model(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
-    let Parts { kernel, total, rho, labels, counts } = parts;
-    let turned = labels[0] < labels[1];
-    let sign = if turned { -1.0 } else { 1.0 };
-    let coefficients: Vec<f64> = vectors.coefficients.iter().map(|coefficient| sign * coefficient).collect();
     let features = vectors.width.max(1);
     let stored = vectors.values.len();
-    let sparse = Csr::new(total, features, vectors.starts, vectors.columns, vectors.values);
+    let sparse = Csr::new(parts.total, features, vectors.starts, vectors.columns, vectors.values);
     let sparse = sparse.map_err(|error| error.to_string())?;
     let affordable = stored.saturating_mul(DENSE).max(DENSE_ANYWAY);
-    let function = match kernel {
-        KernelFunction::Linear if features > affordable => {
-            return Err(format!("a linear LIBSVM model of {features} features for {stored} values: there are too few"));
-        }
-        KernelFunction::Linear => {
-            let mut weights = vec![0.0; features];
-            for (row, &coefficient) in coefficients.iter().enumerate() {
-                sparse.add_scaled(row, coefficient, &mut weights);
-            }
-            if weights.iter().any(|w| !w.is_finite()) {
-                return Err("the weights of a linear LIBSVM model are too large for 64-bit numbers".to_string());
-            }
-            Function::Linear { weights }
-        }
-        _ => Function::Kernel { rows: rows(sparse, affordable)? },
-    };
-    let classes = if turned { labels } else { [labels[1], labels[0]] };
-    let class_rows = if turned { counts } else { [counts[1], counts[0]] };
-    let predictor = Predictor {
-        classes: classes.map(Class::Int).to_vec(),
+    let mut order: Vec<usize> = (0..parts.labels.len()).collect();
+    order.sort_by_key(|&place| parts.labels[place]);
+    let class_rows = order.iter().map(|&place| parts.counts[place]).collect();
+    let summary = summary(parts.total, class_rows);
+    let mut predictor = Predictor {
+        classes: order.iter().map(|&place| Class::Int(parts.labels[place])).collect(),
         feature_names: None,
         features,
-        kernel,
-        support: (0..total as u32).collect(),
-        coefficients,
-        function,
-        intercepts: vec![-sign * rho],
+        support: (0..parts.total as u32).collect(),
+        coefficients: vectors.coefficients,
+        function: Function::Precomputed,
+        intercepts: Vec::new(),
         probabilities: None,
+        votes: None,
+        kernel: parts.kernel.clone(),
     };
-    Ok(Model { predictor, summary: summary(total, class_rows), training: None })
+    if parts.labels.len() == 2 {
+        // positive for the larger label
+        let sign = if order == [0, 1] { -1.0 } else { 1.0 };
+        predictor.coefficients.iter_mut().for_each(|coefficient| *coefficient *= sign);
+        predictor.intercepts = vec![-sign * parts.rho[0]];
+        predictor.function = match parts.kernel {
+            KernelFunction::Linear => linear(&sparse, &predictor.coefficients, affordable)?,
+            _ => Function::Kernel { rows: rows(sparse, affordable)? },
+        };
+    } else {
+        predictor.intercepts = intercepts(&order, &parts.rho);
+        predictor.function = Function::Kernel { rows: rows(sparse, affordable)? };
+        let mut places = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(class, &place)| places[place] = class as u32);
+        predictor.votes = Some(Votes { order: places, counts: parts.counts });
+    }
+    Ok(Model { predictor, summary, training: None })
+}
+
+/// One for each pair of sorted classes, positive for the first; `order` has the place of each class among the labels.
+fn intercepts(order: &[usize], rho: &[f64]) -> Vec<f64> {
+    let k = order.len();
+    let mut by_place = vec![0.0; k * k];
+    for ((first, second), rho) in pairs(k).zip(rho) {
+        by_place[first * k + second] = -rho;
+        by_place[second * k + first] = *rho;
+    }
+    pairs(k).map(|(first, second)| by_place[order[first] * k + order[second]]).collect()
+}
+
+fn linear(sparse: &Csr, coefficients: &[f64], affordable: usize) -> std::result::Result<Function, String> {
+    let (features, stored) = (sparse.cols(), sparse.stored());
+    if features > affordable {
+        return Err(format!("a linear LIBSVM model of {features} features for {stored} values: there are too few"));
+    }
+    let mut weights = vec![0.0; features];
+    for (row, &coefficient) in coefficients.iter().enumerate() {
+        sparse.add_scaled(row, coefficient, &mut weights);
+    }
+    match weights.iter().all(|w| w.is_finite()) {
+        true => Ok(Function::Linear { weights }),
+        false => Err("the weights of a linear LIBSVM model are too large for 64-bit numbers".to_string()),
+    }
 }
 
 /// Dense where more than half is stored, which is what dense data leave.
@@ -321,7 +372,7 @@ fn rows(sparse: Csr<'static>, affordable: usize) -> std::result::Result<Rows, St
 }
 
 /// An ordinary support vector machine of which little is known.
-fn summary(total: usize, class_rows: [usize; 2]) -> Summary {
+fn summary(total: usize, class_rows: Vec<usize>) -> Summary {
     let unknown = Common::default();
     Summary {
         method: "truncated".to_string(),
@@ -340,7 +391,7 @@ fn summary(total: usize, class_rows: [usize; 2]) -> Summary {
         solver_asked: "auto".to_string(),
         solver: SOLVER.to_string(),
         rows: total,
-        class_rows: class_rows.to_vec(),
+        class_rows,
         outliers: 0,
         objective: f64::NAN,
         trace: Vec::new(),

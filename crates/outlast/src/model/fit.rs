@@ -124,6 +124,7 @@ pub(super) fn predictor(
         function,
         intercepts: solution.intercepts.clone(),
         probabilities: None,
+        votes: None,
     })
 }
 

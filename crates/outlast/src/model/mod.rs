@@ -19,6 +19,7 @@ mod probability_fit;
 mod search;
 mod truncated;
 mod truncated_fit;
+mod votes;
 mod widths;
 
 pub use ablation::{Ablation, AblationMethod};
@@ -31,8 +32,9 @@ pub use inliers::Inliers;
 pub use lq::Lq;
 pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
-pub use probability::{Family, Probabilities, Probability};
+pub use probability::{Family, Probabilities, Probability, pairs};
 pub use truncated::{Truncated, Truncation};
+pub use votes::Votes;
 pub use widths::gamma_quartiles;
 
 use crate::data::{Class, Design, Target};
@@ -161,7 +163,8 @@ impl Model {
         &self.predictor.classes
     }
 
-    /// f(x) + b of each row: one number per row for two classes, else rows x classes, row-major.
+    /// f(x) + b of each row: one number per row for two classes, else rows x classes, row-major; rows x pairs for a model whose pairs
+    /// of classes [vote](Votes).
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
         self.predictor.decision_function(x)
     }
@@ -180,10 +183,15 @@ impl Model {
     /// The probability of each class, rows x classes, of a model that was fitted with
     /// [`Probability::Weighted`].
     ///
-    /// They come from other fits than the decisions: where classes are nearly as probable as each other, the most probable one
-    /// need not be the one decided for.
+    /// They come from other fits than the decisions. Without payoffs the most probable class is the one decided for: where the estimates
+    /// say otherwise, which they do only where classes are nearly as probable as each other, they are changed as little as that takes.
     pub fn predict_proba(&self, x: &dyn Design) -> Result<Vec<f64>> {
-        self.predictor.probabilities(x)
+        let mut probabilities = self.predictor.probabilities(x)?;
+        if self.summary.payoff().is_none() {
+            let rows = probabilities.chunks_exact_mut(self.classes().len());
+            rows.zip(self.predict_codes(x)?).for_each(|(p, code)| probability::agree(p, code as usize));
+        }
+        Ok(probabilities)
     }
 
     /// Mean utility (or cost, if the model was fitted with costs) of the decisions for labelled rows; `None` for a model

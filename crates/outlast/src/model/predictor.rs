@@ -1,6 +1,6 @@
 //! The part of a model that predicts.
 
-use super::Probabilities;
+use super::{Probabilities, Votes};
 use crate::data::{Class, Csr, Dense, Design, FeatureMap, Squared};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
@@ -95,7 +95,7 @@ pub struct Predictor {
     pub kernel: KernelFunction,
     /// Positions of the support vectors among the training rows, ascending.
     pub support: Vec<u32>,
-    /// Their coefficients, support vectors x functions: y_i alpha_i for two classes.
+    /// Their coefficients, support vectors x [`width`](Predictor::width): y_i alpha_i for two classes.
     pub coefficients: Vec<f64>,
     /// f without its intercept.
     pub function: Function,
@@ -103,6 +103,8 @@ pub struct Predictor {
     pub intercepts: Vec<f64>,
     /// What probabilities are read off, where they were asked for.
     pub probabilities: Option<Probabilities>,
+    /// How pairs of classes vote, of a model of more than two that has a function for each pair.
+    pub votes: Option<Votes>,
 }
 
 impl PartialEq for Predictor {
@@ -117,13 +119,23 @@ impl PartialEq for Predictor {
             && self.function == other.function
             && self.intercepts == other.intercepts
             && self.probabilities == other.probabilities
+            && self.votes == other.votes
     }
 }
 
 impl Predictor {
-    /// Number of decision functions: 1 for two classes, else one per class.
+    /// Number of decision functions: 1 for two classes, else one per class, or one per pair of classes where these vote.
     pub fn functions(&self) -> usize {
-        if self.classes.len() == 2 { 1 } else { self.classes.len() }
+        match (self.classes.len(), &self.votes) {
+            (2, _) => 1,
+            (k, None) => k,
+            (k, Some(_)) => k * (k - 1) / 2,
+        }
+    }
+
+    /// Coefficients of each support vector: one per function, or one per other class where pairs of classes vote.
+    pub fn width(&self) -> usize {
+        if self.votes.is_some() { self.classes.len() - 1 } else { self.functions() }
     }
 
     /// Columns with a coefficient that is not 0 (their own or that of their square), for linear models.
@@ -171,8 +183,10 @@ impl Predictor {
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
         self.check(x)?;
         let Predictor { function, kernel, support, coefficients, .. } = self;
-        let expansion = Expansion { function, kernel, support, coefficients, functions: self.functions() };
-        let mut decision = expansion.values(x);
+        let mut decision = match (&self.votes, function) {
+            (Some(votes), Function::Kernel { rows }) => votes.values(kernel, rows.as_design(), coefficients, x),
+            _ => Expansion { function, kernel, support, coefficients, functions: self.functions() }.values(x),
+        };
         for row in decision.chunks_exact_mut(self.functions()) {
             row.iter_mut().zip(&self.intercepts).for_each(|(value, b)| *value += b);
         }
@@ -185,8 +199,11 @@ impl Predictor {
     }
 
     /// The class each row of decision values stands for: the second of two where the value is positive, else the one with
-    /// the largest value.
+    /// the largest value or, where pairs vote, the most votes.
     pub fn decide(&self, decision: &[f64]) -> Vec<u32> {
+        if let Some(votes) = &self.votes {
+            return votes.decide(decision);
+        }
         match self.functions() {
             1 => decision.iter().map(|&value| u32::from(value > 0.0)).collect(),
             m => decision.chunks_exact(m).map(largest).collect(),

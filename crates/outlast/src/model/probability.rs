@@ -10,7 +10,12 @@
 //!
 //! The fits are at the levels pi = 1/20, ..., 19/20; between levels f_pi(x) is interpolated, with f_0 = 1 and f_1 = -1, which is what
 //! the hinge gives where all the weight is on one class. The integral is the level of the only change of sign where there is
-//! one, and needs no order where rounding or local minima made more of them.
+//! one. The true family is nested: where it is positive at a level, it is so at every lower one. Fits are not always, so that a row may have
+//! several changes; the fit at 1/2, which is the model itself, then has the last word, and the integral is over the half it leaves open:
+//!
+//! ```text
+//! P(second | x) = 1/2 + integral from 1/2 to 1   where f_1/2(x) > 0,   else   integral from 0 to 1/2
+//! ```
 //!
 //! (Wang, Shen and Liu, "Probability estimation for large-margin classifiers", Biometrika 2008; with truncated losses Wu, Zhang and
 //! Liu, "Robust model-free multiclass probability estimation", JASA 2010.)
@@ -93,7 +98,7 @@ pub struct Family {
 }
 
 /// The pairs of so many classes, in the order of the families.
-pub(crate) fn pairs(classes: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn pairs(classes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..classes).flat_map(move |first| (first + 1..classes).map(move |second| (first, second)))
 }
 
@@ -147,16 +152,40 @@ impl Probabilities {
         expansion.values(x)
     }
 
-    /// The share of the levels at which the second class is decided for.
+    /// The share of the levels at which the second class is decided for, on the side of 1/2 where the level nearest to it lies.
     fn second(&self, values: &[f64], intercepts: &[f64]) -> f64 {
-        let (mut level, mut f, mut sum) = (0.0, 1.0, 0.0);
-        let ends = self.levels.iter().zip(values.iter().zip(intercepts).map(|(value, b)| value + b));
-        for (next_level, next) in ends.map(|(&level, f)| (level, f)).chain([(1.0, -1.0)]) {
-            sum += (next_level - level) * positive_share(f, next);
-            (level, f) = (next_level, next);
-        }
+        let f = |at: usize| values[at] + intercepts[at];
+        let inner = (0..values.len()).map(|at| (self.levels[at], f(at)));
+        let ends: Vec<(f64, f64)> = [(0.0, 1.0)].into_iter().chain(inner).chain([(1.0, -1.0)]).collect();
+        let area = |ends: &[(f64, f64)]| -> f64 {
+            ends.windows(2).map(|ends| (ends[1].0 - ends[0].0) * positive_share(ends[0].1, ends[1].1)).sum()
+        };
+        let middle = 1 + values.len() / 2;
+        let (level, at_middle) = ends[middle];
+        let sum = if at_middle > 0.0 { level + area(&ends[middle..]) } else { area(&ends[..=middle]) };
         sum.clamp(SURE, 1.0 - SURE)
     }
+}
+
+/// Makes a class the most probable one by the least change: all that are more probable, and it, get their mean.
+pub(super) fn agree(p: &mut [f64], class: usize) {
+    let mut above: Vec<usize> = (0..p.len()).filter(|&other| other != class && p[other] >= p[class]).collect();
+    if above.iter().all(|&other| p[other] == p[class] && other > class) {
+        return;
+    }
+    above.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
+    let (mut sum, mut count) = (p[class], 1);
+    for &other in &above {
+        // the mean falls with each class that is taken in, down to those below it
+        if p[other] < sum / f64::from(count) {
+            break;
+        }
+        sum += p[other];
+        count += 1;
+    }
+    let (mean, taken) = (sum / f64::from(count), count as usize - 1);
+    above[..taken].iter().for_each(|&other| p[other] = mean - SURE / f64::from(count - 1));
+    p[class] = mean + SURE;
 }
 
 /// No family can tell a smaller probability from 0.
@@ -231,9 +260,32 @@ mod tests {
         close(of(vec![0.25, 0.5, 0.75], &[1.0, 0.0, -1.0]), 0.5);
         close(of(vec![0.5], &[3.0]), 0.875);
         close(of(vec![0.5], &[-1.0]), 0.25);
-        // out of order: what is positive counts
-        close(of(vec![0.25, 0.5, 0.75], &[-1.0, 1.0, -1.0]), 0.125 + 0.25);
+        // out of order: the middle decides which half counts, and there what is positive
+        close(of(vec![0.25, 0.5, 0.75], &[-1.0, 1.0, -1.0]), 0.5 + 0.125);
+        close(of(vec![0.25, 0.5, 0.75], &[1.0, -1.0, 1.0]), 0.25 + 0.125);
+        close(of(vec![0.2, 0.4, 0.5, 0.6, 0.8], &[-1.0, 1.0, 1.0, -1.0, 1.0]), 0.5 + 0.05 + 0.1 + 0.1);
         assert!(of(vec![0.5], &[-f64::MAX]) > 0.0 && of(vec![0.5], &[f64::MAX]) < 1.0);
+    }
+
+    #[test]
+    fn agreement_is_the_least_change() {
+        for (given, class, expected) in [
+            (vec![0.2, 0.8], 1, vec![0.2, 0.8]),
+            (vec![0.6, 0.4], 1, vec![0.5, 0.5]),
+            (vec![0.5, 0.5], 1, vec![0.5, 0.5]),
+            (vec![0.45, 0.15, 0.4], 2, vec![0.425, 0.15, 0.425]),
+            (vec![0.4, 0.2, 0.4], 1, vec![1.0 / 3.0; 3]),
+            (vec![0.6, 0.2, 0.2], 2, vec![0.4, 0.2, 0.4]),
+        ] {
+            let mut found = given.clone();
+            agree(&mut found, class);
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 2.0 * SURE), "{found:?} for {given:?}");
+            assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-15);
+            assert!((0..found.len()).all(|other| other == class || found[other] < found[class]), "{found:?}");
+        }
+        let mut tie = vec![0.5, 0.5];
+        agree(&mut tie, 0);
+        assert_eq!(tie, [0.5, 0.5]);
     }
 
     #[test]

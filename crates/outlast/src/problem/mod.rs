@@ -72,6 +72,17 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// The same problem on other rows, or the same ones stored otherwise.
+    pub fn with_x<'b>(self, x: &'b dyn Design) -> Problem<'b>
+    where
+        'a: 'b,
+    {
+        match self {
+            Problem::Two(problem) => Problem::Two(TwoClass { x, ..problem }),
+            Problem::Many(problem) => Problem::Many(ManyClass { x, ..problem }),
+        }
+    }
+
     /// The same problem with another penalty.
     pub fn with_norm(self, norm: Norm<'a>) -> Problem<'a> {
         match self {

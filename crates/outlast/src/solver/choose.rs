@@ -81,8 +81,15 @@ fn best(problem: &Problem, fitting: &'static [&'static str]) -> &'static str {
 }
 
 /// Runs the solver of that name, one that [`choose`] returned.
+///
+/// Two of them read X in order: `linear-band` in blocks, `kernel-smo` once, into a form of its own, but for kernels that it knows by their
+/// values alone. The others visit rows in no order, and get them row by row.
 pub fn solve(name: &str, problem: &Problem, options: &Options, control: &Control) -> Result<Solution> {
-    match problem {
+    let by_values = matches!(problem.kernel(), KernelFunction::Precomputed | KernelFunction::Custom(_));
+    let in_order = name == linear::NAME || name == kernel::NAME && !by_values;
+    let copy = if in_order { None } else { problem.x().row_major() };
+    let problem = copy.as_ref().map_or(*problem, |copy| problem.with_x(&**copy));
+    match &problem {
         Problem::Two(problem) => match name {
             linear::NAME => linear::solve(problem, options, control),
             coordinate::NAME => coordinate::solve(problem, options, control),

@@ -1,40 +1,95 @@
 //! LIBSVM's model file.
 //!
 //! ```text
-//! svm_type c_svc, kernel_type, its parameters, nr_class 2, total_sv, rho, label a b, nr_sv, SV, then a line per support vector:
+//! svm_type c_svc, kernel_type, its parameters, nr_class, total_sv, rho, label a b, nr_sv, SV, then a line per support vector:
 //! coefficient index:value index:value ...
 //! ```
 //!
 //! LIBSVM decides for the first label where sum_i coefficient_i k(x_i, x) - rho > 0; our f is positive for the second class, so that
 //! the labels change places and rho = -b. A linear model is one support vector, w, of coefficient 1. The count of support vectors by
 //! class, which two classes make no use of, goes by the sign of the coefficient.
+//!
+//! A model whose pairs of classes vote came from such a file, and is laid out as there.
 
 use super::{ExportFormat, Exported, exact, numbered, refuse, what};
-use crate::data::Design;
 use crate::error::Result;
-use crate::model::{Function, Predictor};
+use crate::model::{Function, Predictor, Votes, pairs};
 use crate::problem::KernelFunction;
 use std::fmt::Write;
 
 pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
-    if predictor.classes.len() != 2 {
-        let with = format!("{} classes fitted jointly", predictor.classes.len());
-        return Err(refuse(ExportFormat::Libsvm, with, "another one, or a model of two classes"));
-    }
-    let kernel = kernel_lines(predictor)?;
-    let lines = support_lines(predictor);
-    let (labels, notes) = numbered(predictor);
-    let positive = lines.iter().filter(|line| line.0 > 0.0).count();
-    let mut text = format!("svm_type c_svc\n{kernel}nr_class 2\ntotal_sv {}\n", lines.len());
-    let _ = write!(text, "rho {}\nlabel {} {}\n", exact(-predictor.intercepts[0]), labels[1], labels[0]);
-    let _ = write!(text, "nr_sv {positive} {}\nSV\n", lines.len() - positive);
-    // grouped, as LIBSVM expects them
-    for wanted in [true, false] {
-        for (coefficient, entries) in lines.iter().filter(|line| (line.0 > 0.0) == wanted) {
-            let _ = writeln!(text, "{} {entries}", exact(*coefficient));
+    let layout = match &predictor.votes {
+        Some(votes) => of_pairs(predictor, votes),
+        None if predictor.classes.len() == 2 => of_two(predictor),
+        None => {
+            let with = format!("{} classes fitted jointly", predictor.classes.len());
+            return Err(refuse(ExportFormat::Libsvm, with, "another one, or a model of two classes"));
         }
-    }
+    };
+    let kernel = kernel_lines(predictor)?;
+    let (numbers, notes) = numbered(predictor);
+    let labels: Vec<i32> = layout.order.iter().map(|&class| numbers[class]).collect();
+    let mut text = format!("svm_type c_svc\n{kernel}nr_class {}\ntotal_sv {}\n", labels.len(), layout.lines.len());
+    let rho: Vec<String> = layout.rho.iter().map(|&rho| exact(rho)).collect();
+    let _ = writeln!(text, "rho {}\nlabel {}", rho.join(" "), spaced(&labels));
+    let _ = writeln!(text, "nr_sv {}\nSV", spaced(&layout.counts));
+    layout.lines.iter().for_each(|line| text.push_str(line));
     Ok(Exported { bytes: text.into_bytes(), notes })
+}
+
+/// What a file says, in its order.
+struct Layout {
+    /// The classes, as positions in the sorted list.
+    order: Vec<usize>,
+    /// Support vectors of each.
+    counts: Vec<usize>,
+    /// One for each pair.
+    rho: Vec<f64>,
+    /// The support vectors.
+    lines: Vec<String>,
+}
+
+fn of_two(predictor: &Predictor) -> Layout {
+    let single = [1.0];
+    let coefficients: &[f64] = match predictor.weights() {
+        Some(_) => &single,
+        None => &predictor.coefficients,
+    };
+    let line = |row: usize| format!("{} {}\n", exact(coefficients[row]), entries(predictor, row));
+    // grouped, as LIBSVM expects them
+    let (positive, others): (Vec<usize>, Vec<usize>) =
+        (0..coefficients.len()).partition(|&row| coefficients[row] > 0.0);
+    Layout {
+        order: vec![1, 0],
+        counts: vec![positive.len(), others.len()],
+        rho: vec![-predictor.intercepts[0]],
+        lines: positive.into_iter().chain(others).map(line).collect(),
+    }
+}
+
+fn of_pairs(predictor: &Predictor, votes: &Votes) -> Layout {
+    let k = votes.order.len();
+    let order: Vec<usize> = votes.order.iter().map(|&class| class as usize).collect();
+    let sorted: Vec<(usize, usize)> = pairs(k).collect();
+    let rho = pairs(k).map(|(first, second)| {
+        let (first, second) = (order[first], order[second]);
+        let function = sorted.iter().position(|&pair| pair == (first.min(second), first.max(second))).unwrap_or(0);
+        if first < second { -predictor.intercepts[function] } else { predictor.intercepts[function] }
+    });
+    let line = |(row, coefficients): (usize, &[f64])| {
+        let coefficients: Vec<String> = coefficients.iter().map(|&value| exact(value)).collect();
+        format!("{} {}\n", coefficients.join(" "), entries(predictor, row))
+    };
+    Layout {
+        counts: votes.counts.clone(),
+        rho: rho.collect(),
+        lines: predictor.coefficients.chunks_exact(k - 1).enumerate().map(line).collect(),
+        order,
+    }
+}
+
+fn spaced<T: ToString>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<String>>().join(" ")
 }
 
 fn kernel_lines(predictor: &Predictor) -> Result<String> {
@@ -55,34 +110,21 @@ fn kernel_lines(predictor: &Predictor) -> Result<String> {
     }
 }
 
-/// Coefficient and entries of each support vector.
-fn support_lines(predictor: &Predictor) -> Vec<(f64, String)> {
+/// The entries of a support vector.
+fn entries(predictor: &Predictor, row: usize) -> String {
+    let mut text = String::new();
+    let mut add = |column: usize, value: f64| {
+        if value != 0.0 {
+            let _ = write!(text, "{}:{} ", column + 1, exact(value));
+        }
+    };
     match &predictor.function {
         Function::Linear { weights } | Function::Squares { weights } => {
-            let entries = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
-            vec![(1.0, entries.map(|(column, &w)| entry(column, w)).collect())]
+            weights.iter().enumerate().for_each(|(column, &w)| add(column, w));
         }
+        Function::Kernel { rows } => rows.as_design().for_each(row, &mut add),
         // LIBSVM counts training rows from 1, in a column of number 0
-        Function::Precomputed => {
-            let rows = predictor.support.iter().zip(&predictor.coefficients);
-            rows.map(|(row, &coefficient)| (coefficient, format!("0:{} ", row + 1))).collect()
-        }
-        Function::Kernel { rows } => {
-            let rows = rows.as_design();
-            let line = |row| {
-                let mut entries = String::new();
-                rows.for_each(row, &mut |column, value| {
-                    if value != 0.0 {
-                        entries += &entry(column, value);
-                    }
-                });
-                (predictor.coefficients[row], entries)
-            };
-            (0..Design::rows(rows)).map(line).collect()
-        }
+        Function::Precomputed => text = format!("0:{} ", predictor.support[row] + 1),
     }
-}
-
-fn entry(column: usize, value: f64) -> String {
-    format!("{}:{} ", column + 1, exact(value))
+    text
 }

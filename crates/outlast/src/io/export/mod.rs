@@ -2,7 +2,7 @@
 //!
 //! | format | what | which models |
 //! |---|---|---|
-//! | `libsvm` | a model file of LIBSVM | two classes, any kernel but a caller's own |
+//! | `libsvm` | a model file of LIBSVM | two classes, or more where pairs vote; any kernel but a caller's own |
 //! | `liblinear` | a model file of LIBLINEAR | linear, any number of classes |
 //! | `onnx` | plain tensor operators in double precision: `label` and `scores` | every kernel but `precomputed` and a caller's own |
 //! | `json` | every number that predicts, readable | every kernel but a caller's own |
@@ -90,6 +90,9 @@ pub struct Exported {
 /// ```
 pub fn export_model(model: &Model, format: ExportFormat) -> Result<Exported> {
     let predictor = &model.predictor;
+    if predictor.votes.is_some() && format != ExportFormat::Libsvm {
+        return Err(refuse(format, "a model whose pairs of classes vote", "libsvm"));
+    }
     let mut exported = match format {
         ExportFormat::Libsvm => libsvm::export(predictor),
         ExportFormat::Liblinear => liblinear::export(predictor),

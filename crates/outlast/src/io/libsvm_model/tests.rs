@@ -28,6 +28,31 @@ fn decisions_follow_the_formula() {
     }
 }
 
+/// Labels 7, 3, 5 in this order, one support vector each.
+const THREE: &str = "svm_type c_svc\nkernel_type linear\nnr_class 3\ntotal_sv 3\nrho 1 2 3\nlabel 7 3 5\nnr_sv 1 1 1\nSV\n\
+                     1 2 1:1\n-3 4 1:10\n-5 -6 1:100\n";
+
+#[test]
+fn pairs_of_three_classes_vote() {
+    let model = load(THREE.as_bytes()).unwrap();
+    assert_eq!(model.classes().iter().map(ToString::to_string).collect::<Vec<_>>(), ["3", "5", "7"]);
+    // at x = 1: (7, 3) 1 - 30 - 1, (7, 5) 2 - 500 - 2, (3, 5) 40 - 600 - 3
+    let x = Dense::from_rows(&[[1.0], [-1.0]]);
+    let found = model.decision_function(&x).unwrap();
+    let expected = [-563.0, 30.0, 500.0, 557.0, -28.0, -496.0];
+    assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+    let decided: Vec<String> = model.predict(&x).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(decided, ["5", "7"]);
+    let again = crate::io::model_from_bytes(&crate::io::model_to_bytes(&model).unwrap()).unwrap();
+    assert_eq!(again.predictor, model.predictor);
+    let text = crate::io::export_model(&model, crate::io::ExportFormat::Libsvm).unwrap().bytes;
+    assert_eq!(load(&text).unwrap().predictor, model.predictor);
+    let error = load(THREE.replace("-3 4 1:10", "-3 1:10").as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("line 10, column 4"), "{error}");
+    let error = load(THREE.replace("nr_sv 1 1 1\n", "").as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("without a line nr_sv"), "{error}");
+}
+
 #[test]
 fn a_linear_model_has_weights() {
     let text = GOOD.replace("kernel_type rbf\ngamma 0.5", "kernel_type linear");
@@ -50,7 +75,11 @@ fn refusals_name_the_file_the_line_and_the_place() {
     refused("gamma 0.5", "gamma -1", "gamma = -1 is not allowed");
     refused("gamma 0.5", "gamma nan", "line 3");
     refused("gamma 0.5\n", "", "without a line gamma");
-    refused("nr_class 2", "nr_class 3", "line 4, column 10: nr_class 3: LIBSVM decides");
+    refused("nr_class 2", "nr_class 1", "line 4, column 10: a classifier needs two classes");
+    refused("nr_class 2", "nr_class 3", "line 6, column 9: \"rho\" must have a value for each pair of classes");
+    refused("nr_class 2", "nr_class 18446744073709551615", "line 6, column 9: \"rho\" must have");
+    refused("label 1 -1", "nr_class 3", "line 7, column 1: nr_class twice");
+    refused("nr_class 2\n", "", "line 5, column 1: \"rho\" before nr_class");
     refused("total_sv 2", "total_sv 3", "nr_sv 1 1 do not add up to total_sv 3");
     refused("nr_sv 1 1\n", "nr_sv 18446744073709551615 1\n", "do not add up");
     refused(
@@ -60,7 +89,7 @@ fn refusals_name_the_file_the_line_and_the_place() {
     );
     refused("-1 2:0.5 \n", "-1 2:0.5\n3 1:1\n", "line 12: a support vector beyond the 2");
     refused("label 1 -1", "label 1 1", "line 7, column 9: the label 1 twice");
-    refused("label 1 -1", "label 1", "line 7, column 8: label must have a value for each of two classes");
+    refused("label 1 -1", "label 1", "line 7, column 8: \"label\" must have a value for each class");
     refused("label 1 -1", "label yes no", "the label \"yes\" is not a whole number");
     refused("rho 0.25", "tau 0.25", "line 6, column 1: \"tau\" is no line of a LIBSVM model");
     refused("SV\n", "", "line 9, column 1");
@@ -84,7 +113,7 @@ fn an_index_out_of_all_proportion_costs_no_memory() {
 proptest! {
     #[test]
     fn no_change_of_a_byte_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut text = GOOD.as_bytes().to_vec();
+        let mut text = if at.index(2) == 0 { GOOD } else { THREE }.as_bytes().to_vec();
         let place = at.index(text.len());
         text[place] = byte;
         if let Ok(model) = load(&text) {

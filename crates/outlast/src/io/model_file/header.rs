@@ -1,10 +1,10 @@
-//! The header of format versions 3 and 4, and the way between it and a [`Model`].
+//! The header of format versions 3 to 5, and the way between it and a [`Model`].
 
 use super::container::{Arrays, Entry, Reader};
 use super::probability;
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::quoted;
-use crate::model::{Baseline, CostForm, Details, Function, METHODS, Model, Predictor, Rows, Summary};
+use crate::model::{Baseline, CostForm, Details, Function, METHODS, Model, Predictor, Rows, Summary, Votes};
 use crate::problem::KernelFunction;
 use crate::solver::Status;
 use serde::{Deserialize, Serialize};
@@ -110,8 +110,11 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     arrays.f64("intercept", &[predictor.intercepts.len()], &predictor.intercepts);
     arrays.f64("trace", &[summary.trace.len()], &summary.trace);
     arrays.u32("support", &[predictor.support.len()], &predictor.support);
-    let functions = predictor.functions();
-    arrays.f64("coefficients", &[predictor.support.len(), functions], &predictor.coefficients);
+    arrays.f64("coefficients", &[predictor.support.len(), predictor.width()], &predictor.coefficients);
+    if let Some(Votes { order, counts }) = &predictor.votes {
+        arrays.u32("votes_order", &[order.len()], order);
+        arrays.u64("votes_counts", &[counts.len()], counts.iter().map(|&count| count as u64));
+    }
     let function = pack_function("", &predictor.function, predictor.features, &mut arrays);
     if let Some(probabilities) = &predictor.probabilities {
         probability::pack(probabilities, predictor.features, &mut arrays);
@@ -193,6 +196,7 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             function,
             intercepts: reader.f64("intercept")?.0,
             probabilities,
+            votes: unpack_votes(reader)?,
         },
         summary: Summary {
             method: header.method,
@@ -235,6 +239,14 @@ fn unpack_details(names: Vec<String>, reader: &Reader) -> Outcome<Details> {
     let mut details = Details::default();
     names.into_iter().zip(values).for_each(|(name, value)| details.set(name, value));
     Ok(details)
+}
+
+fn unpack_votes(reader: &Reader) -> Outcome<Option<Votes>> {
+    if !reader.has("votes_order") {
+        return Ok(None);
+    }
+    let counts = reader.u64("votes_counts")?.into_iter().map(|count| size("votes_counts", count));
+    Ok(Some(Votes { order: reader.u32("votes_order")?, counts: counts.collect::<Outcome<_>>()? }))
 }
 
 fn unpack_kernel(header: &Header, reader: &Reader) -> Outcome<KernelFunction> {
@@ -293,8 +305,13 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     let (predictor, summary) = (&model.predictor, &model.summary);
     let require = |holds: bool, problem: &str| if holds { Ok(()) } else { Err(problem.to_string()) };
     check_kernel(&predictor.kernel)?;
-    let (classes, functions) = (predictor.classes.len(), predictor.functions());
+    let classes = predictor.classes.len();
     require(classes >= 2, "there must be at least two classes")?;
+    require(Votes::pairs(classes).is_some(), "there are too many classes")?;
+    let functions = predictor.functions();
+    if let Some(votes) = &predictor.votes {
+        check_votes(votes, predictor)?;
+    }
     require(METHODS.contains(&summary.method.as_str()), "the method is unknown")?;
     let distinct: BTreeSet<&Class> = predictor.classes.iter().collect();
     require(distinct.len() == classes, "the classes must be distinct")?;
@@ -322,7 +339,7 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     )?;
     let (support, coefficients) = (&predictor.support, &predictor.coefficients);
     require(
-        support.len().checked_mul(functions) == Some(coefficients.len()),
+        support.len().checked_mul(predictor.width()) == Some(coefficients.len()),
         "there must be as many coefficients as support vectors times functions",
     )?;
     require(support.is_sorted_by(|a, b| a < b), "the support vectors must ascend")?;
@@ -359,6 +376,20 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
             require(inside, "a support vector is no column of the kernel matrix")
         }
     }
+}
+
+/// Whether pairs of classes can vote.
+fn check_votes(votes: &Votes, predictor: &Predictor) -> Outcome<()> {
+    let (classes, support) = (predictor.classes.len(), predictor.support.len());
+    let require = |holds: bool, problem: &str| if holds { Ok(()) } else { Err(format!("votes: {problem}")) };
+    require(classes > 2, "there must be more than two classes")?;
+    require(matches!(predictor.function, Function::Kernel { .. }), "there must be rows")?;
+    require(predictor.probabilities.is_none(), "there can't be probabilities")?;
+    let mut order = votes.order.clone();
+    order.sort_unstable();
+    require(order.iter().copied().eq(0..classes as u32), "every class must have its place in the order")?;
+    let total = votes.counts.iter().try_fold(0usize, |sum, &count| sum.checked_add(count));
+    require(votes.counts.len() == classes && total == Some(support), "each support vector must be of one class")
 }
 
 fn check_kernel(kernel: &KernelFunction) -> Outcome<()> {

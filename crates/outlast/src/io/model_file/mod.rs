@@ -16,8 +16,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The newest format. Models without probabilities are written in format 3, which says all of them.
-pub const FORMAT_VERSION: u32 = 4;
+/// The newest format. A model is written in the oldest that says all of it: 3, with probabilities 4, with votes of pairs 5.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Writes a model file, atomically.
 ///
@@ -28,7 +28,7 @@ pub const FORMAT_VERSION: u32 = 4;
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
 /// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
-/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None };
+/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None, votes: None };
 /// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
 /// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
 /// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
@@ -45,7 +45,7 @@ pub fn save_model(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// Reads a model file, or a model file of LIBSVM: a classifier of two classes with the linear, polynomial, rbf or sigmoid kernel.
+/// Reads a model file, or a model file of LIBSVM: a classifier with the linear, polynomial, rbf or sigmoid kernel.
 ///
 /// Of the latter only what predicts is known; its C is 1 by default, its objective and gap are NaN.
 pub fn load_model(path: impl AsRef<Path>) -> Result<Model> {
@@ -85,7 +85,12 @@ fn pack(model: &Model) -> std::result::Result<Vec<u8>, String> {
     header::check(model)?;
     let (header, arrays) = header::pack(model);
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    Ok(arrays.seal(if model.predictor.probabilities.is_some() { FORMAT_VERSION } else { 3 }, &header))
+    let version = match (&model.predictor.votes, &model.predictor.probabilities) {
+        (Some(_), _) => FORMAT_VERSION,
+        (None, Some(_)) => 4,
+        (None, None) => 3,
+    };
+    Ok(arrays.seal(version, &header))
 }
 
 fn unpack(bytes: &[u8]) -> std::result::Result<Model, String> {

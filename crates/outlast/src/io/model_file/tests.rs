@@ -1,6 +1,6 @@
 use super::*;
 use crate::data::{Class, Csr, Dense};
-use crate::model::{Details, Family, Function, Predictor, Probabilities, Rows, Summary};
+use crate::model::{Details, Family, Function, Predictor, Probabilities, Rows, Summary, Votes};
 use crate::problem::{Kernel, KernelFunction};
 use crate::solver::Status;
 use proptest::prelude::*;
@@ -18,6 +18,7 @@ fn linear(weights: Vec<f64>) -> Model {
             function: Function::Linear { weights },
             intercepts: vec![0.3],
             probabilities: None,
+            votes: None,
         },
         summary: Summary {
             method: "truncated".to_string(),
@@ -149,9 +150,9 @@ prop_compose! {
         (features, support) in Just((features.max(support), support)),
     ) -> Predictor {
         let support = (0..support as u32).collect();
-        let probabilities = None;
+        let (probabilities, votes) = (None, None);
         Predictor {
-            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities
+            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities, votes
         }
     }
 }
@@ -456,10 +457,10 @@ fn with_probabilities() -> Model {
 }
 
 #[test]
-fn probabilities_come_back_and_need_the_newest_format() {
+fn probabilities_come_back_and_need_a_newer_format() {
     let model = with_probabilities();
     let bytes = model_to_bytes(&model).unwrap();
-    assert_eq!(bytes[8], FORMAT_VERSION as u8);
+    assert_eq!(bytes[8], 4);
     assert_eq!(model_from_bytes(&bytes).unwrap(), model);
     assert_eq!(model_to_bytes(&linear(vec![1.0])).unwrap()[8], 3);
 }
@@ -485,6 +486,50 @@ fn probabilities_that_can_not_be_computed_are_refused() {
     refused(&|p| p.function = Function::Linear { weights: vec![1.0; 2] }, "of the same kind");
 }
 
+fn with_votes() -> Model {
+    let mut model = linear(vec![1.0]);
+    let rows = Rows::Dense(Dense::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap());
+    model.summary.class_rows = vec![1, 1, 3];
+    model.predictor = Predictor {
+        classes: [1, 2, 3].map(Class::Int).to_vec(),
+        support: vec![0, 1, 2],
+        coefficients: vec![0.5; 6],
+        function: Function::Kernel { rows },
+        intercepts: vec![0.1, 0.2, 0.3],
+        votes: Some(Votes { order: vec![2, 0, 1], counts: vec![2, 0, 1] }),
+        ..model.predictor
+    };
+    model
+}
+
+#[test]
+fn votes_come_back_and_need_the_newest_format() {
+    let model = with_votes();
+    let bytes = model_to_bytes(&model).unwrap();
+    assert_eq!(bytes[8], FORMAT_VERSION as u8);
+    assert_eq!(model_from_bytes(&bytes).unwrap(), model);
+}
+
+#[test]
+fn votes_that_can_not_be_counted_are_refused() {
+    let refused = |change: &dyn Fn(&mut Predictor, &mut Votes), expected: &str| {
+        let mut model = with_votes();
+        let mut votes = model.predictor.votes.take().unwrap();
+        change(&mut model.predictor, &mut votes);
+        model.predictor.votes = Some(votes);
+        let error = model_to_bytes(&model).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\n  lacks {expected}");
+    };
+    refused(&|_, votes| votes.order = vec![2, 0, 0], "its place in the order");
+    refused(&|_, votes| votes.order = vec![2, 0], "its place in the order");
+    refused(&|_, votes| votes.counts = vec![2, 0, 2], "of one class");
+    refused(&|_, votes| votes.counts = vec![usize::MAX, 4, 0], "of one class");
+    refused(&|predictor, _| predictor.function = Function::Precomputed, "there must be rows");
+    refused(&|predictor, _| _ = predictor.coefficients.pop(), "as many coefficients");
+    refused(&|predictor, _| _ = predictor.intercepts.pop(), "one intercept per function");
+    refused(&|predictor, _| _ = predictor.classes.pop(), "more than two classes");
+}
+
 #[test]
 fn foreign_new_and_empty_files_are_told_apart() {
     let message = |bytes: &[u8]| model_from_bytes(bytes).unwrap_err().to_string();
@@ -492,8 +537,8 @@ fn foreign_new_and_empty_files_are_told_apart() {
     assert!(message(b"PK\x03\x04").contains("not a model file"));
     assert!(message(b"OUTLAST\0\x01").contains("too early"));
     let mut newer = model_to_bytes(&linear(vec![1.0])).unwrap();
-    newer[8] = 5;
-    assert!(message(&newer).contains("version 5, newer than the 4 known here"));
+    newer[8] = 6;
+    assert!(message(&newer).contains("version 6, newer than the 5 known here"));
 }
 
 #[test]

@@ -352,10 +352,11 @@ function drawSuspects() {
   brush.rect(frame.l, frame.t, frame.w, frame.h);
   brush.save();
   brush.clip();
+  // the more there are, the smaller: they must not hide each other
+  const [size, line] = suspects.length > 2000 ? [2.3, 0.6] : suspects.length > 200 ? [3.6, 1.1] : [4.5, 1.3];
   for (const undecided of [false, true]) {
     for (const suspect of suspects)
-      if (!marks.has(suspect.row) === undecided)
-        drawSuspect(brush, suspect.row, undecided ? 1 : 0.35, suspects.length > 200 ? 3.6 : 4.5, 1.3);
+      if (!marks.has(suspect.row) === undecided) drawSuspect(brush, suspect.row, undecided ? 1 : 0.35, size, line);
   }
   if (map.near !== null) drawSuspect(brush, map.near, 1, 6.5, 2.2);
   if (current !== null && !printing && !Number.isNaN(map.px[current] + map.py[current])) drawCurrent(brush, frame);

@@ -35,7 +35,8 @@ const tableColumns = [
     number: true,
     descending: true,
     value: (s) => finite(s.score),
-    cell: (s) => brief(s.score),
+    // with as many digits everywhere: numbers that are compared stand below each other
+    cell: (s) => (Math.abs(s.score) <= 1 && isNumber(s.score) ? s.score.toFixed(4) : brief(s.score)),
   },
   {
     key: "sure",
