@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -70,25 +72,22 @@ def test_powers_below_one_end_in_a_better_place_than_the_paper_s_algorithm(k, q)
     assert below > 0 and sparser > 0
 
 
+@pytest.mark.parametrize("shape", [(70, 5), (20, 25)])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
-def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q):
-    X, y = data(70, 5, k, 3)
+def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q, shape):
+    X, y = data(*shape, k, 3)
+    X = X * 3 + 1
     C = 0.4
-
-    def after(steps):
-        with pytest.warns(outlast_warning):
-            return LqSVC(C, q=q, solver="lqa", max_iter=steps, tol=1e-12).fit(X, y)
-
-    from sklearn.exceptions import ConvergenceWarning as outlast_warning
-
-    model = after(1)
-    for step in range(2, 5):
-        w, b = judge.lqa_step(model.coef_, model.intercept_, X, y, C, q, 1e-10)
-        model = after(step)
-        np.testing.assert_allclose(model.coef_, w, rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(model.intercept_, b, rtol=1e-6, atol=1e-8)
-        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-7)
+    w, b = judge.discriminant(X, y, k)
+    for step in range(1, 5):
+        w, b = judge.lqa_step(w, b, X, y, C, q, 1e-10)
+        with pytest.warns(ConvergenceWarning):
+            model = LqSVC(C, q=q, solver="lqa", max_iter=step, tol=1e-12).fit(X, y)
+        np.testing.assert_allclose(model.coef_, w, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_, b, rtol=1e-5, atol=1e-7)
+        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-6)
+        w, b = model.coef_, model.intercept_
 
 
 def test_dense_sparse_and_weights_agree():
@@ -142,6 +141,9 @@ def test_selected_columns_go_by_name_and_files_keep_all(tmp_path):
         ({"cost": [[0, 1, 1], [1, 0.5, 1], [1, 1, 0]]}, "right decision"),
         ({"cost": [[0, 1], [1, 0]]}, "cost"),
         ({"cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "cost"),
+        ({"q": -1.0}, "q = -1"),
+        ({"q": np.inf}, "q = inf"),
+        ({"cost": [[0, np.nan, 1], [1, 0, 1], [1, 1, 0]]}, "cost"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
@@ -230,6 +232,45 @@ def test_what_the_data_do_not_allow_is_named():
         LqSVCCV([1.0], [1.0], cv=3).fit(X, rare)
     with pytest.raises(ValueError, match="split 1 of 1"):
         LqSVCCV([1.0], [1.0], cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]).fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(bad):
+    X, y = data(30, 3, 2)
+    X[4, 1] = bad
+    for model in (LqSVC(q=0.5), LqSVCCV([1.0], [1.0])):
+        with pytest.raises(ValueError, match="NaN|inf"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match="NaN|inf"):
+            model.fit(sparse.csr_matrix(X), y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])
+def test_more_columns_than_entries(q):
+    """Ten million columns of which a hundred have an entry, and more than memory holds the coefficients of."""
+    X, y = data(50, 4, 2)
+    narrow = LqSVC(q=q).fit(X, y)
+    rows, columns = np.repeat(np.arange(50), 4), np.tile([5, 70, 9_000_000, 9_999_999], 50)
+    wide = LqSVC(q=q).fit(sparse.csr_matrix((X.ravel(), (rows, columns)), shape=(50, 10_000_000)), y)
+    assert wide.objective_ == pytest.approx(narrow.objective_, rel=1e-5)
+    assert set(wide.selected_features_) <= {5, 70, 9_000_000, 9_999_999}
+    endless = sparse.csr_matrix((np.ones(50), (np.arange(50), np.zeros(50, int))), shape=(50, 2**46))
+    with pytest.raises(ValueError, match="columns"):
+        LqSVC(q=q).fit(endless, y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.02, 1.5, 2.0])
+def test_huge_columns_leave_the_least_loss(q):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    y = (X[:, 0] + rng.standard_normal(80) > 0).astype(int)
+    signs = np.where(y == 1, 1.0, -1.0)
+    program = linprog(np.r_[np.zeros(5), np.ones(80)], -np.c_[signs[:, None] * X, signs, np.eye(80)], -np.ones(80),
+                      bounds=[(None, None)] * 5 + [(0, None)] * 80)
+    for size in (1e20, 1e100, 1e300):
+        model = LqSVC(q=q).fit(X * size, y)
+        assert model.status_ == "converged"
+        assert model.objective_ == pytest.approx(program.fun, rel=3e-6)
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])

@@ -21,6 +21,9 @@ use crate::solver::{Solution, Start, lq};
 /// C times weights and costs beyond which a row can't be told from one that must be decided rightly.
 const LARGEST_CAP: f64 = 1e200;
 
+/// Lists of all coefficients that are held at a time.
+const COPIES: usize = 4;
+
 /// Parameters of the L_q machine.
 ///
 /// ```
@@ -116,7 +119,10 @@ impl Lq {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         x.check_finite()?;
-        self.on_columns(x, |mapped| mapped.check_finite()).map_err(|error| in_terms_of_x(error, x))
+        self.on_columns(x, |mapped| {
+            check_memory(mapped.cols(), fit::functions(labels))?;
+            mapped.check_finite().map_err(|error| in_terms_of_x(error, x))
+        })
     }
 
     /// Refuses a C beyond what can be told apart from infinity: as a cap, C times weights and costs.
@@ -267,6 +273,18 @@ impl Lq {
             scores: None,
         };
         Ok(Model { predictor, summary, training: Some(training) })
+    }
+}
+
+/// Refuses more columns than there is memory for the coefficients of.
+fn check_memory(cols: usize, functions: usize) -> Result<()> {
+    let size = cols.saturating_mul(functions).saturating_mul(COPIES);
+    match Vec::<f64>::new().try_reserve_exact(size) {
+        Ok(()) => Ok(()),
+        Err(_) => {
+            let found = format!("{cols} columns (of the feature map), whose coefficients do not fit into memory");
+            Err(Error::shape("X", found, "fewer"))
+        }
     }
 }
 
