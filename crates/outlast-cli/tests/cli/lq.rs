@@ -118,7 +118,9 @@ fn odd_columns_are_taken_and_bad_values_refused() {
     let plain = table(&["no", "yes"]);
     folder.file("train.csv", &plain);
     let objective = |file: &str, q: &str| {
-        folder.run(&["fit", file, "--method", "lq", "--q", q, "-C", "0.3", "--json"]).json()["objective"].as_f64().unwrap()
+        folder.run(&["fit", file, "--method", "lq", "--q", q, "-C", "0.3", "--json"]).json()["objective"]
+            .as_f64()
+            .unwrap()
     };
     // age once more, and a constant
     let doubled: Vec<String> = plain

@@ -5,7 +5,7 @@
 //! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and
 //!           without a guide  the l1 solutions of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already;
 //!                            those that did not change with C are left out
-//!           with a guide     its solution for the same C and q
+//!           with a guide     its solution for the same C and q, in place of those and of the next larger q
 //! q > 1     C rising, each from the one before
 //! ```
 //!
@@ -215,9 +215,9 @@ impl<'a> Walk<'a> {
             self.control.check()?;
             let caps = self.caps(at);
             let problem = LqProblem { q, caps: &caps, ..*self.problem };
-            let mut starts = self.starts(&problem, known, place, &found);
+            let starts = self.starts(&problem, known, place, &found);
+            let mut starts = portfolio::race(&problem, starts, &rough, self.control)?;
             starts.push(portfolio::nothing(&problem));
-            let starts = portfolio::race(&problem, starts, &rough, self.control)?;
             let solution = match portfolio::best(&problem, starts, &rough, self.control)? {
                 Some(best) => portfolio::polish(&problem, best, &fine, self.control)?,
                 None => known.above[at].clone(),
@@ -235,22 +235,28 @@ impl<'a> Walk<'a> {
     /// The starts for the C at a place of `rising`, all different.
     fn starts(&self, problem: &LqProblem, known: &Known, place: usize, found: &[Option<Solution>]) -> Vec<Start> {
         let at = self.rising[place];
+        let mut starts: Vec<Start> = Vec::new();
         let mut sources: Vec<(&Solution, f64)> = Vec::new();
-        if self.moved(known.above, place) {
-            sources.push((&known.above[at], 1.0));
+        match &self.path.guide {
+            Some(guide) => {
+                let list = guide.solutions.get(known.at);
+                if list.is_some_and(|list| list.len() == self.rising.len() && self.moved(list, place)) {
+                    starts.extend(self.guided(known.at, at));
+                }
+            }
+            None => {
+                if self.moved(known.above, place) {
+                    sources.push((&known.above[at], 1.0));
+                }
+                sources.extend(self.stronger(problem, known.absolute, place));
+            }
         }
-        let guide = self.guided(known.at, at);
-        if guide.is_none() {
-            sources.extend(self.stronger(problem, known.absolute, place));
-        }
+        // multipliers within the smaller bounds stay, those beyond are cut off at them
         let larger = self.rising.get(place + 1);
-        let solved = |&larger: &usize| Some((found[larger].as_ref()?, self.c(at) / self.c(larger)));
-        sources.extend(larger.and_then(solved));
-        let mut starts: Vec<Start> = guide.into_iter().collect();
+        sources.extend(larger.and_then(|&larger| Some((found[larger].as_ref()?, 1.0))));
         for (source, factor) in sources {
             let weights = source.weights.clone().unwrap_or_default();
             if starts.iter().all(|start| start.weights != weights) {
-                // multipliers grow with C, at their bounds in proportion
                 let expansion = source.expansion.iter().map(|v| v * factor).collect();
                 starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: Some(expansion) });
             }

@@ -227,7 +227,8 @@ pub(super) fn polish(problem: &LqProblem, mut rough: Local, fine: &Effort, contr
     if left == 0 && rough.report.gap > fine.tolerance {
         rough.report.status = Status::IterationLimit;
     }
-    if left == 0 || rough.report.status == Status::TimeLimit {
+    let stands = rough.report.trace.len() == 1 && rough.report.gap <= fine.tolerance;
+    if left == 0 || stands || rough.report.status == Status::TimeLimit {
         return Ok(solution(problem, rough));
     }
     let fine = Effort { max_steps: left, ..*fine };

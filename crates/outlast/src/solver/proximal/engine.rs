@@ -489,7 +489,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         let square: f64 = penalised.flat_map(|(_, weights)| weights).map(|w| w * w).sum();
         let relative = self.penalty() / square;
         let usable = relative > 0.0 && relative < f64::INFINITY;
-        (if usable { relative.min(curvature) } else { 0.01 * curvature }, curvature)
+        // what is below rounding next to the curvature would damp nothing
+        (if usable { relative.clamp(1e-13 * curvature, curvature) } else { 0.01 * curvature }, curvature)
     }
 
     /// Leaves columns out until they are needed, or takes all of them from now on.
