@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import outlast
-from outlast import LqSVC, LqSVCCV, TruncatedSVC
+from outlast import LqSVC, LqSVCCV, TruncatedSVC, plot
 
 CLOSE = 1e-6
 """Relative difference allowed between our objective and the judge's; our tolerance is 100 times smaller."""
@@ -290,6 +290,25 @@ def test_the_search_by_default_finds_the_columns_that_count():
     assert {2, 7} <= set(search.selected_features_)
     assert search.selection_frequency_[[2, 7]].min() == 1.0
     assert len(search.Cs_) == 20 and search.sizes_[list(search.qs_).index(1.0), 0] == 0
+
+
+def test_the_pictures_show_the_search():
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("Agg")
+    X, y = data(60, 5, 2)
+    search = LqSVCCV([1.0, 0.1], [0.5, 1.0], cv=3).fit(X, y)
+    errors, sizes = plot.tuning(search)
+    for at in range(2):
+        np.testing.assert_array_equal(errors.get_lines()[at].get_xydata(), np.c_[[0.1, 1.0], search.errors_[at, ::-1]])
+        np.testing.assert_array_equal(sizes.get_lines()[at].get_xydata(), np.c_[[0.1, 1.0], search.sizes_[at, ::-1]])
+    path = plot.coefficient_path(search, q=1.0)
+    used = np.flatnonzero(np.any(search.coefs_path_[1, :, 0] != 0, axis=0))
+    for line, column in zip(path.get_lines(), used):
+        np.testing.assert_array_equal(line.get_ydata(), search.coefs_path_[1, ::-1, 0, column])
+    with pytest.raises(ValueError, match="q = 0.7"):
+        plot.coefficient_path(search, q=0.7)
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize(
