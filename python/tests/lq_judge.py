@@ -38,6 +38,23 @@ def minimum(X, codes, C, q, cost=None, k=2):
     return cp.Problem(cp.Minimize(penalty + C * loss), constraints).solve(solver=cp.CLARABEL)
 
 
+def discriminant(X, codes, k):
+    """Linear discriminant analysis of standardised columns, the start of the paper's algorithm, on the columns as they came."""
+    n, d = X.shape
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+    Z = (X - centre) / spread
+    means = np.array([Z[codes == j].mean(axis=0) for j in range(k)])
+    pooled = sum(np.cov(Z[codes == j].T, ddof=0) * np.sum(codes == j) for j in range(k)) / (n - k)
+    if d >= n:
+        pooled = pooled + 0.01 * np.eye(d)
+    w = np.linalg.solve(pooled, means.T).T
+    b = np.array([np.log(np.mean(codes == j)) - means[j] @ w[j] / 2 for j in range(k)]) - (w / spread) @ centre
+    w = w / spread
+    if k == 2:
+        return w[1:] - w[:1], b[1:] - b[:1]
+    return w - w.mean(axis=0), b - b.mean()
+
+
 def lqa_step(w, b, X, codes, C, q, floor, cost=None):
     """One local quadratic approximation, in the free parameters of the paper's appendix: all functions but the last.
 

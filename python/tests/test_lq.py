@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import outlast
-from outlast import LqSVC, LqSVCCV, TruncatedSVC
+from outlast import LqSVC, LqSVCCV, TruncatedSVC, plot
 
 CLOSE = 1e-6
 """Relative difference allowed between our objective and the judge's; our tolerance is 100 times smaller."""
@@ -70,25 +72,22 @@ def test_powers_below_one_end_in_a_better_place_than_the_paper_s_algorithm(k, q)
     assert below > 0 and sparser > 0
 
 
+@pytest.mark.parametrize("shape", [(70, 5), (20, 25)])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
-def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q):
-    X, y = data(70, 5, k, 3)
+def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q, shape):
+    X, y = data(*shape, k, 3)
+    X = X * 3 + 1
     C = 0.4
-
-    def after(steps):
-        with pytest.warns(outlast_warning):
-            return LqSVC(C, q=q, solver="lqa", max_iter=steps, tol=1e-12).fit(X, y)
-
-    from sklearn.exceptions import ConvergenceWarning as outlast_warning
-
-    model = after(1)
-    for step in range(2, 5):
-        w, b = judge.lqa_step(model.coef_, model.intercept_, X, y, C, q, 1e-10)
-        model = after(step)
-        np.testing.assert_allclose(model.coef_, w, rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(model.intercept_, b, rtol=1e-6, atol=1e-8)
-        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-7)
+    w, b = judge.discriminant(X, y, k)
+    for step in range(1, 5):
+        w, b = judge.lqa_step(w, b, X, y, C, q, 1e-10)
+        with pytest.warns(ConvergenceWarning):
+            model = LqSVC(C, q=q, solver="lqa", max_iter=step, tol=1e-12).fit(X, y)
+        np.testing.assert_allclose(model.coef_, w, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_, b, rtol=1e-5, atol=1e-7)
+        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-6)
+        w, b = model.coef_, model.intercept_
 
 
 def test_dense_sparse_and_weights_agree():
@@ -142,6 +141,9 @@ def test_selected_columns_go_by_name_and_files_keep_all(tmp_path):
         ({"cost": [[0, 1, 1], [1, 0.5, 1], [1, 1, 0]]}, "right decision"),
         ({"cost": [[0, 1], [1, 0]]}, "cost"),
         ({"cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "cost"),
+        ({"q": -1.0}, "q = -1"),
+        ({"q": np.inf}, "q = inf"),
+        ({"cost": [[0, np.nan, 1], [1, 0, 1], [1, 1, 0]]}, "cost"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
@@ -232,6 +234,45 @@ def test_what_the_data_do_not_allow_is_named():
         LqSVCCV([1.0], [1.0], cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]).fit(X, y)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(bad):
+    X, y = data(30, 3, 2)
+    X[4, 1] = bad
+    for model in (LqSVC(q=0.5), LqSVCCV([1.0], [1.0])):
+        with pytest.raises(ValueError, match="NaN|inf"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match="NaN|inf"):
+            model.fit(sparse.csr_matrix(X), y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])
+def test_more_columns_than_entries(q):
+    """Ten million columns of which a hundred have an entry, and more than memory holds the coefficients of."""
+    X, y = data(50, 4, 2)
+    narrow = LqSVC(q=q).fit(X, y)
+    rows, columns = np.repeat(np.arange(50), 4), np.tile([5, 70, 9_000_000, 9_999_999], 50)
+    wide = LqSVC(q=q).fit(sparse.csr_matrix((X.ravel(), (rows, columns)), shape=(50, 10_000_000)), y)
+    assert wide.objective_ == pytest.approx(narrow.objective_, rel=1e-5)
+    assert set(wide.selected_features_) <= {5, 70, 9_000_000, 9_999_999}
+    endless = sparse.csr_matrix((np.ones(50), (np.arange(50), np.zeros(50, int))), shape=(50, 2**46))
+    with pytest.raises(ValueError, match="columns"):
+        LqSVC(q=q).fit(endless, y)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.02, 1.5, 2.0])
+def test_huge_columns_leave_the_least_loss(q):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4))
+    y = (X[:, 0] + rng.standard_normal(80) > 0).astype(int)
+    signs = np.where(y == 1, 1.0, -1.0)
+    program = linprog(np.r_[np.zeros(5), np.ones(80)], -np.c_[signs[:, None] * X, signs, np.eye(80)], -np.ones(80),
+                      bounds=[(None, None)] * 5 + [(0, None)] * 80)
+    for size in (1e20, 1e100, 1e300):
+        model = LqSVC(q=q).fit(X * size, y)
+        assert model.status_ == "converged"
+        assert model.objective_ == pytest.approx(program.fun, rel=3e-6)
+
+
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])
 def test_columns_far_from_zero_are_as_good(q):
     X, y = data(80, 5, 2)
@@ -249,6 +290,25 @@ def test_the_search_by_default_finds_the_columns_that_count():
     assert {2, 7} <= set(search.selected_features_)
     assert search.selection_frequency_[[2, 7]].min() == 1.0
     assert len(search.Cs_) == 20 and search.sizes_[list(search.qs_).index(1.0), 0] == 0
+
+
+def test_the_pictures_show_the_search():
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("Agg")
+    X, y = data(60, 5, 2)
+    search = LqSVCCV([1.0, 0.1], [0.5, 1.0], cv=3).fit(X, y)
+    errors, sizes = plot.tuning(search)
+    for at in range(2):
+        np.testing.assert_array_equal(errors.get_lines()[at].get_xydata(), np.c_[[0.1, 1.0], search.errors_[at, ::-1]])
+        np.testing.assert_array_equal(sizes.get_lines()[at].get_xydata(), np.c_[[0.1, 1.0], search.sizes_[at, ::-1]])
+    path = plot.coefficient_path(search, q=1.0)
+    used = np.flatnonzero(np.any(search.coefs_path_[1, :, 0] != 0, axis=0))
+    for line, column in zip(path.get_lines(), used):
+        np.testing.assert_array_equal(line.get_ydata(), search.coefs_path_[1, ::-1, 0, column])
+    with pytest.raises(ValueError, match="q = 0.7"):
+        plot.coefficient_path(search, q=0.7)
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,39 @@ fn tune_refuses_what_it_can_t_do() {
 }
 
 #[test]
+fn odd_columns_are_taken_and_bad_values_refused() {
+    let folder = Folder::new();
+    let plain = table(&["no", "yes"]);
+    folder.file("train.csv", &plain);
+    let objective = |file: &str, q: &str| {
+        folder.run(&["fit", file, "--method", "lq", "--q", q, "-C", "0.3", "--json"]).json()["objective"]
+            .as_f64()
+            .unwrap()
+    };
+    // age once more, and a constant
+    let doubled: Vec<String> = plain
+        .lines()
+        .enumerate()
+        .map(|(line, text)| {
+            let age = if line == 0 { "again" } else { text.split(',').next().unwrap() };
+            format!("{age},{},{text}", if line == 0 { "constant" } else { "7" })
+        })
+        .collect();
+    folder.file("doubled.csv", doubled.join("\n") + "\n");
+    for q in ["0.5", "1"] {
+        let (one, two) = (objective("train.csv", q), objective("doubled.csv", q));
+        assert!((one - two).abs() < 1e-5 * one, "q {q}: {one} {two}");
+    }
+    for (q, words) in [("0", "--q 0"), ("-1", "--q -1"), ("2.5", "--q 2.5"), ("nan", "--q NaN")] {
+        let said = folder.run(&["fit", "train.csv", "--method", "lq", &format!("--q={q}")]).refused();
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    folder.file("infinite.csv", plain.replacen("0.", "inf", 1));
+    let said = folder.run(&["fit", "infinite.csv", "--method", "lq"]).refused();
+    assert!(said.contains("infinite.csv"), "{said}");
+}
+
+#[test]
 fn models_leave_in_other_forms() {
     let folder = Folder::new();
     folder.file("train.csv", table(&["no", "yes"]));

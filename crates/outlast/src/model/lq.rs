@@ -18,6 +18,9 @@ use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::{Solution, Start, lq};
 
+/// Lists of all coefficients that are held at a time.
+const COPIES: usize = 4;
+
 /// Parameters of the L_q machine.
 ///
 /// ```
@@ -113,7 +116,10 @@ impl Lq {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         x.check_finite()?;
-        self.on_columns(x, |mapped| mapped.check_finite()).map_err(|error| in_terms_of_x(error, x))
+        self.on_columns(x, |mapped| {
+            check_memory(mapped.cols(), fit::functions(labels))?;
+            mapped.check_finite().map_err(|error| in_terms_of_x(error, x))
+        })
     }
 
     /// Refuses a C beyond what can be told apart from infinity: as a cap, C times weights and costs.
@@ -264,6 +270,18 @@ impl Lq {
             scores: None,
         };
         Ok(Model { predictor, summary, training: Some(training) })
+    }
+}
+
+/// Refuses more columns than there is memory for the coefficients of.
+fn check_memory(cols: usize, functions: usize) -> Result<()> {
+    let size = cols.saturating_mul(functions).saturating_mul(COPIES);
+    match Vec::<f64>::new().try_reserve_exact(size) {
+        Ok(()) => Ok(()),
+        Err(_) => {
+            let found = format!("{cols} columns (of the feature map), whose coefficients do not fit into memory");
+            Err(Error::shape("X", found, "fewer"))
+        }
     }
 }
 

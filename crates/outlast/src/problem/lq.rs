@@ -67,6 +67,12 @@ impl<'a> LqProblem<'a> {
         self.caps[row] * factor
     }
 
+    /// The largest c_ij.
+    pub fn largest_cap(&self) -> f64 {
+        let rows = 0..self.rows();
+        rows.flat_map(|row| (0..self.functions).map(move |j| self.cap(row, j))).fold(0.0, f64::max)
+    }
+
     /// The same problem on other columns.
     pub fn on<'b>(&self, x: &'b dyn Design) -> LqProblem<'b>
     where

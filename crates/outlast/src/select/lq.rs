@@ -14,6 +14,9 @@ use crate::solver::lq::{Guide, Path};
 use crate::solver::{Solution, Start};
 use rayon::prelude::*;
 
+/// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
+const LOOSER: f64 = 10.0;
+const LOOSEST: f64 = 1e-4;
 /// Multipliers of all points, in numbers, that are kept to guide the folds.
 const MOST_KEPT: usize = 20_000_000;
 
@@ -274,7 +277,9 @@ impl LqSearch {
             };
             let guide = guide.map(|solutions| guide_of(solutions, rows, few.as_ref(), problem.functions));
             let path = Path { cs: &self.cs, qs: &self.qs, screening: true, guide };
-            let found = path.solve(&problem, &self.base.common.search_options(), &request.control)?;
+            let mut options = self.base.common.search_options();
+            options.tolerance = options.tolerance.max((LOOSER * options.tolerance).min(LOOSEST));
+            let found = path.solve(&problem, &options, &request.control)?;
             let kept = problem.functions * rows.len() * self.cs.len() * self.qs.len() <= MOST_KEPT;
             let finish = |solution: Solution| match &few {
                 _ if !kept => slim(solution),

@@ -1,16 +1,18 @@
 //! The same problem in columns that floating point likes.
 //!
+//! *Stored columns.* Of sparse X, columns without any entry have the coefficient 0, and are left out.
+//!
 //! *Centres.* A column far from 0 next to its spread is nearly a multiple of the intercept's, and products of the two lose all digits
 //! of what tells them apart. b is not penalised, so that w'x + b = w'(x - center) + (b + w'center) is the same problem.
 //!
-//! *Units*, for q > 1. With X = t X' and w = w' / t, t^q P = sum |w'|^q + sum t^q c [..]_+: the problem of X' and t^q c. Where t^q c is
-//! next to nothing, w = 0 but for less than rounding; where it is beyond 1e200, rows that are decided wrongly are all that counts.
+//! *Units*, for q > 1. With x_c = u_c x'_c and w_c = w'_c / u_c the penalty of a column counts u_c^-q, and all numbers are near 1. A
+//! column whose penalty outweighs anything it could save is left out.
 //!
-//! Both are done on a copy of X, and only where they are needed. t is a power of two, and a difference of numbers this close is exact,
+//! Both are done on a copy of X, and only where they are needed. u_c is a power of two, and a difference of numbers this close is exact,
 //! so that nothing is rounded.
 
 use super::super::proximal::{self, Weighted, by_column};
-use super::super::{Options, Solution, Start};
+use super::super::{Options, Solution, Start, Status};
 use crate::control::Control;
 use crate::data::{Csr, Dense, Design};
 use crate::error::Result;
@@ -20,10 +22,66 @@ use crate::problem::LqProblem;
 const FAR: f64 = 8.0;
 /// The binary logarithm of a unit that needs no change.
 const NEAR: f64 = 40.0;
-/// Sum of the caps, times columns, below which coefficients save less than rounding: they save at most a quarter of that, relatively.
+/// What coefficients save, relative to the loss, that is less than rounding.
 const NOTHING: f64 = 1e-20;
-/// Largest cap.
-const MOST: f64 = 1e200;
+
+/// Lets `run` solve on the columns that have entries, where most have none, and tells it which these are.
+pub(super) fn on_stored(
+    problem: &LqProblem,
+    options: &Options,
+    run: impl FnOnce(&LqProblem, &Options, Option<&[usize]>) -> Result<Vec<Solution>>,
+) -> Result<Vec<Solution>> {
+    let Some(kept) = stored_columns(problem.x) else { return run(problem, options, None) };
+    let (m, d, p) = (problem.functions, problem.x.cols(), kept.len());
+    let x = only_columns(problem.x, &kept)?;
+    let mut options = options.clone();
+    if let Some(start) = &mut options.start {
+        start.weights = start.weights.take().map(|weights| pick(&weights, d, &kept));
+    }
+    let mut found = run(&problem.on(&x), &options, Some(&kept))?;
+    for solution in &mut found {
+        if let Some(few) = solution.weights.take().filter(|few| few.len() == m * p) {
+            let mut weights = vec![0.0; m * d];
+            few.iter().enumerate().for_each(|(at, w)| weights[at / p * d + kept[at % p]] = *w);
+            solution.weights = Some(weights);
+        }
+    }
+    Ok(found)
+}
+
+/// Some columns of coefficients, functions x `cols`.
+pub(super) fn pick(weights: &[f64], cols: usize, kept: &[usize]) -> Vec<f64> {
+    weights.chunks_exact(cols.max(1)).flat_map(|w| kept.iter().map(|&column| w[column])).collect()
+}
+
+/// The columns of sparse X with an entry; `None` if they are most of them.
+fn stored_columns(x: &dyn Design) -> Option<Vec<usize>> {
+    if !x.is_sparse() {
+        return None;
+    }
+    let mut stored = vec![false; x.cols()];
+    for row in 0..x.rows() {
+        x.for_each(row, &mut |column, value| stored[column] |= value != 0.0);
+    }
+    // a design has at least one column
+    stored[0] = true;
+    let kept: Vec<usize> = (0..x.cols()).filter(|&column| stored[column]).collect();
+    (2 * kept.len() < x.cols()).then_some(kept)
+}
+
+fn only_columns(x: &dyn Design, kept: &[usize]) -> Result<Csr<'static>> {
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..x.rows() {
+        x.for_each(row, &mut |column, value| {
+            if let Ok(place) = kept.binary_search(&column) {
+                columns.push(place as u32);
+                values.push(value);
+            }
+        });
+        starts.push(values.len());
+    }
+    Csr::new(x.rows(), kept.len(), starts, columns, values)
+}
 
 /// Lets `run` solve on centred columns, which is told what was taken off them (nothing, or one number per column).
 pub(super) fn centred(
@@ -98,42 +156,73 @@ fn copied(x: &dyn Design, change: impl Fn(usize, f64) -> f64) -> Result<Box<dyn 
     Ok(Box::new(Csr::new(n, d, starts, columns, values)?))
 }
 
-/// Lets `run` solve in a unit of X in which its largest columns are near 1; q > 1.
+/// Columns in units of their own.
+struct Units {
+    /// 1 / u_c; 0 for columns that are left out.
+    shrink: Vec<f64>,
+    /// -q ln u_c
+    factors: Vec<f64>,
+}
+
+impl Units {
+    /// `None` if the columns are well as they are.
+    fn new(problem: &LqProblem) -> Option<Units> {
+        let (q, n, d) = (problem.q, problem.rows(), problem.x.cols());
+        let mut shrink = proximal::units(problem.x);
+        let factors: Vec<f64> = shrink.iter().map(|shrink| q * shrink.ln()).collect();
+        let steepest = 2.0 * n as f64 * problem.largest_cap();
+        if steepest == 0.0 {
+            return None;
+        }
+        let mut changed = shrink.iter().any(|shrink| shrink.log2().abs() > NEAR);
+        for (shrink, factor) in shrink.iter_mut().zip(&factors) {
+            // a column saves at most the conjugate of its penalty at the steepest slope s, s (s / (q rate))^(1 / (q-1)) but for a factor
+            let saved = (d as f64).ln() + (steepest.ln() - q.ln() - factor) / (q - 1.0);
+            if saved < NOTHING.ln() {
+                *shrink = 0.0;
+                changed = true;
+            }
+        }
+        changed.then_some(Units { shrink, factors })
+    }
+
+    /// Coefficients in the units of the columns as they came.
+    fn back(&self, weights: &[f64]) -> Vec<f64> {
+        weights.iter().zip(self.shrink.iter().cycle()).map(|(w, shrink)| w * shrink).collect()
+    }
+
+    fn start(&self, start: Start) -> Start {
+        let into = |(w, shrink): (&f64, &f64)| if *shrink > 0.0 { w / shrink } else { 0.0 };
+        let weights = start.weights.map(|weights| weights.iter().zip(self.shrink.iter().cycle()).map(into).collect());
+        Start { weights, ..start }
+    }
+}
+
+/// Lets `run` solve in units in which the columns are near 1, where they are not, and tells it the logarithms of what their penalties are
+/// then multiplied by; q > 1.
 pub(super) fn in_units(
     problem: &LqProblem,
     options: &Options,
     control: &Control,
-    run: impl FnOnce(&LqProblem, &Options) -> Result<Solution>,
+    run: impl FnOnce(&LqProblem, Option<&[f64]>, &Options) -> Result<Solution>,
 ) -> Result<Solution> {
-    let largest = by_column(problem.x, &|_, value| value.abs(), &f64::max).into_iter().fold(0.0, f64::max);
-    if largest == 0.0 || largest.log2().abs() <= NEAR {
-        return run(problem, options);
-    }
-    let unit = 2f64.powi(largest.log2().round().clamp(-1000.0, 1000.0) as i32);
-    let factor = unit.powf(problem.q);
-    let caps: Vec<f64> = problem.caps.iter().map(|cap| (cap * factor).min(MOST)).collect();
-    if caps.iter().sum::<f64>() * (problem.x.cols() as f64) < NOTHING {
+    let Some(units) = Units::new(problem) else { return run(problem, None, options) };
+    if units.shrink.iter().all(|shrink| *shrink == 0.0) {
         return constant(problem, options, control);
     }
-    // what is left of 1e300 in units of 2^1000
-    let shrink = 1.0 / unit;
-    let x = copied(problem.x, |_, value| value * shrink)?;
-    let mut options = options.clone();
-    options.start = options.start.take().map(|start| Start {
-        weights: start.weights.map(|weights| weights.iter().map(|w| w * unit).collect()),
-        expansion: start.expansion.iter().map(|v| v * factor).collect(),
-        ..start
-    });
-    let found = run(&LqProblem { x: x.as_ref(), caps: &caps, ..*problem }, &options)?;
-    let weights: Vec<f64> = found.weights.iter().flatten().map(|w| w / unit).collect();
-    let objective = problem.penalty(&weights) + problem.loss(&found.decision);
-    Ok(Solution {
-        expansion: found.expansion.iter().map(|v| v / factor).collect(),
-        weights: Some(weights),
-        objective,
-        trace: vec![objective],
-        ..found
-    })
+    let x = copied(problem.x, |column, value| value * units.shrink[column])?;
+    let mut inner = options.clone();
+    inner.start = inner.start.take().map(|start| units.start(start));
+    let found = run(&problem.on(x.as_ref()), Some(&units.factors), &inner)?;
+    let weights = units.back(found.weights.as_deref().unwrap_or(&[]));
+    // on the columns as they came coefficients may be too small for all their digits
+    let decision = problem.decision(&weights, &found.intercepts);
+    let (loss, claimed) = (problem.loss(&decision), problem.loss(&found.decision));
+    let objective = problem.penalty(&weights) + loss;
+    let gap = found.gap + (loss - claimed).max(0.0) / objective.max(f64::MIN_POSITIVE);
+    let lost = found.status == Status::Converged && gap > options.tolerance.max(found.gap);
+    let status = if lost { Status::Inaccurate } else { found.status };
+    Ok(Solution { weights: Some(weights), decision, objective, gap, status, trace: vec![objective], ..found })
 }
 
 /// The best of all solutions with w = 0.

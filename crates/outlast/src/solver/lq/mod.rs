@@ -8,7 +8,7 @@
 //! | 2, one function | the solvers of the quadratic penalty | `solver::linear`, `solver::coordinate` |
 //! | any, if asked for | the paper's quadratic approximation from discriminant analysis | `lqa`, `discriminant` |
 //!
-//! Columns far from 0 are centred, and units changed, by `frame`.
+//! Columns far from 0 are centred, units changed, and empty columns left out, by `frame`.
 //!
 //! It stops on the relative duality gap of the convex problem, for q < 1 that of the last reweighted one.
 
@@ -36,6 +36,8 @@ pub const NAMES: &[&str] = &["auto", LQA];
 pub const LQA: &str = "lqa";
 /// Unknowns up to which what the solvers of the quadratic penalty leave inaccurate is solved again.
 const MOST_AGAIN: usize = 1000;
+/// The rate, next to caps and columns of 1, of a penalty that can't be told from none.
+const INVISIBLE: f64 = 1e-20;
 /// The interior point method.
 pub const SMOOTH: &str = "lq-interior";
 
@@ -50,7 +52,10 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
         q if q > 1.0 => curved(problem, options, control),
         _ => portfolio::solve(problem, options, control),
     };
-    only(frame::centred(problem, options, |problem, options, _| Ok(vec![run(problem, options)?]))?)
+    let found = frame::on_stored(problem, options, |problem, options, _| {
+        frame::centred(problem, options, |problem, options, _| Ok(vec![run(problem, options)?]))
+    });
+    only(found?)
 }
 
 /// The solution of a list of one.
@@ -61,18 +66,45 @@ fn only(list: Vec<Solution>) -> Result<Solution> {
 
 /// q > 1
 fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
-    frame::in_units(problem, options, control, |problem, options| {
-        if problem.q < 2.0 || problem.functions > 1 {
-            return smooth::solve(problem, options, control);
+    let found = frame::in_units(problem, options, control, |problem, factors, options| {
+        if problem.q < 2.0 || problem.functions > 1 || factors.is_some() {
+            return smooth::solve(problem, factors, options, control);
         }
         let found = square(problem, options, control)?;
         let unknowns = normal::unknowns(problem.rows(), problem.x.cols(), 1);
         if found.status != Status::Inaccurate || unknowns > MOST_AGAIN {
             return Ok(found);
         }
-        let other = smooth::solve(problem, options, control)?;
+        let other = smooth::solve(problem, None, options, control)?;
         Ok(if other.gap < found.gap { other } else { found })
-    })
+    })?;
+    let penalty = problem.penalty(found.weights.as_deref().unwrap_or(&[]));
+    if found.status != Status::Inaccurate || !(penalty <= options.tolerance * found.objective) {
+        return Ok(found);
+    }
+    by_loss_alone(problem, found, options, control)
+}
+
+/// A solution whose penalty is next to nothing, with the bound that the loss alone has: to bound it with the penalty X'V would have to be
+/// as small as that, which rounding does not let it be. The bound holds to the rounding of X'V, as that of q = 1 does.
+fn by_loss_alone(problem: &LqProblem, found: Solution, options: &Options, control: &Control) -> Result<Solution> {
+    let mut engine = Weighted::new(problem, options.max_iterations);
+    let rate = |shrink: &f64| INVISIBLE * problem.largest_cap() / shrink;
+    let rates: Vec<f64> = proximal::units(problem.x).iter().map(rate).collect();
+    engine.set_rates(&rates.repeat(problem.functions));
+    engine.start_at(found.weights.as_deref().unwrap_or(&[]), &found.intercepts);
+    let step = engine.minimize(options.tolerance, control)?;
+    let other = solution(problem, &engine, step);
+    let dual: f64 = other.expansion.iter().map(|v| v.abs()).sum();
+    let least = other.objective.min(found.objective);
+    let gap = (least - dual).max(0.0) / least.max(f64::MIN_POSITIVE);
+    if !(gap < found.gap) {
+        return Ok(found);
+    }
+    let status = if gap <= options.tolerance { Status::Converged } else { Status::Inaccurate };
+    let expansion = other.expansion.clone();
+    let best = if other.objective < found.objective { other } else { found };
+    Ok(Solution { expansion, gap, status, ..best })
 }
 
 /// The local minimum that reweighting leads to from one start, for q <= 1.

@@ -5,7 +5,7 @@
 //! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and
 //!           without a guide  the l1 solutions of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already;
 //!                            those that did not change with C are left out
-//!           with a guide     its solution for the same C and q
+//!           with a guide     its solution for the same C and q, in place of those and of the next larger q
 //! q > 1     C rising, each from the one before
 //! ```
 //!
@@ -27,9 +27,6 @@ use crate::problem::LqProblem;
 
 /// How many times C the l1 solutions are taken from, unless they have too many columns.
 const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
-
-/// Relative difference of coefficients that are alike.
-const ALIKE: f64 = 0.05;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -56,12 +53,24 @@ pub struct Guide<'a> {
 impl Path<'_> {
     /// Solves for every q and C: solutions by q, then by C, in the order given. The caps of `problem` are those of C = 1.
     pub fn solve(&self, problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Vec<Solution>>> {
-        let mut all = frame::centred(problem, options, |problem, options, centers| {
-            Walk::new(self, problem, options, control, centers).all()
-        })?
-        .into_iter();
+        let all = frame::on_stored(problem, options, |problem, options, kept| {
+            frame::centred(problem, options, |problem, options, centers| {
+                let view = View { centers, kept };
+                Walk::new(self, problem, options, control, view).all()
+            })
+        });
+        let mut all = all?.into_iter();
         Ok(self.qs.iter().map(|_| all.by_ref().take(self.cs.len()).collect()).collect())
     }
+}
+
+/// How the columns are seen.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    /// What was taken off them, if anything was.
+    centers: &'a [f64],
+    /// Which they are, if not all.
+    kept: Option<&'a [usize]>,
 }
 
 /// A path on columns of its own.
@@ -70,8 +79,7 @@ struct Walk<'a> {
     problem: &'a LqProblem<'a>,
     options: &'a Options,
     control: &'a Control<'a>,
-    /// What was taken off the columns, if anything was.
-    centers: &'a [f64],
+    view: View<'a>,
     /// Places of C in the list, rising.
     rising: Vec<usize>,
 }
@@ -90,11 +98,11 @@ impl<'a> Walk<'a> {
         problem: &'a LqProblem<'a>,
         options: &'a Options,
         control: &'a Control<'a>,
-        centers: &'a [f64],
+        view: View<'a>,
     ) -> Self {
         let mut rising: Vec<usize> = (0..path.cs.len()).collect();
         rising.sort_by(|&a, &b| path.cs[a].total_cmp(&path.cs[b]));
-        Walk { path, problem, options, control, centers, rising }
+        Walk { path, problem, options, control, view, rising }
     }
 
     /// By q, then by C.
@@ -120,9 +128,13 @@ impl<'a> Walk<'a> {
     fn guided(&self, q: usize, c: usize) -> Option<Start> {
         let guide = self.path.guide.as_ref()?;
         let solution = guide.solutions.get(q)?.get(c)?;
-        let weights = solution.weights.clone()?;
+        let all = solution.weights.as_deref()?;
+        let weights = match self.view.kept {
+            Some(kept) => frame::pick(all, all.len() / self.problem.functions, kept),
+            None => all.to_vec(),
+        };
         let mut intercepts = solution.intercepts.clone();
-        frame::move_intercepts(Some(&weights), &mut intercepts, self.centers, 1.0);
+        frame::move_intercepts(Some(&weights), &mut intercepts, self.view.centers, 1.0);
         let expansion = guide.expansions.get(q * self.path.cs.len() + c).cloned();
         let fits = weights.len() == self.problem.functions * self.problem.x.cols();
         fits.then_some(Start { weights, intercepts, expansion })
@@ -203,9 +215,9 @@ impl<'a> Walk<'a> {
             self.control.check()?;
             let caps = self.caps(at);
             let problem = LqProblem { q, caps: &caps, ..*self.problem };
-            let mut starts = self.starts(&problem, known, place, &found);
+            let starts = self.starts(&problem, known, place, &found);
+            let mut starts = portfolio::race(&problem, starts, &rough, self.control)?;
             starts.push(portfolio::nothing(&problem));
-            let starts = portfolio::race(&problem, starts, &rough, self.control)?;
             let solution = match portfolio::best(&problem, starts, &rough, self.control)? {
                 Some(best) => portfolio::polish(&problem, best, &fine, self.control)?,
                 None => known.above[at].clone(),
@@ -223,22 +235,28 @@ impl<'a> Walk<'a> {
     /// The starts for the C at a place of `rising`, all different.
     fn starts(&self, problem: &LqProblem, known: &Known, place: usize, found: &[Option<Solution>]) -> Vec<Start> {
         let at = self.rising[place];
+        let mut starts: Vec<Start> = Vec::new();
         let mut sources: Vec<(&Solution, f64)> = Vec::new();
-        if self.moved(known.above, place) {
-            sources.push((&known.above[at], 1.0));
+        match &self.path.guide {
+            Some(guide) => {
+                let list = guide.solutions.get(known.at);
+                if list.is_some_and(|list| list.len() == self.rising.len() && self.moved(list, place)) {
+                    starts.extend(self.guided(known.at, at));
+                }
+            }
+            None => {
+                if self.moved(known.above, place) {
+                    sources.push((&known.above[at], 1.0));
+                }
+                sources.extend(self.stronger(problem, known.absolute, place));
+            }
         }
-        let guide = self.guided(known.at, at);
-        if guide.is_none() {
-            sources.extend(self.stronger(problem, known.absolute, place));
-        }
+        // multipliers within the smaller bounds stay, those beyond are cut off at them
         let larger = self.rising.get(place + 1);
-        let solved = |&larger: &usize| Some((found[larger].as_ref()?, self.c(at) / self.c(larger)));
-        sources.extend(larger.and_then(solved));
-        let mut starts: Vec<Start> = guide.into_iter().collect();
+        sources.extend(larger.and_then(|&larger| Some((found[larger].as_ref()?, 1.0))));
         for (source, factor) in sources {
             let weights = source.weights.clone().unwrap_or_default();
             if starts.iter().all(|start| start.weights != weights) {
-                // multipliers grow with C, at their bounds in proportion
                 let expansion = source.expansion.iter().map(|v| v * factor).collect();
                 starts.push(Start { weights, intercepts: source.intercepts.clone(), expansion: Some(expansion) });
             }
@@ -265,7 +283,8 @@ impl<'a> Walk<'a> {
     /// Whether a solution is another one than that of the next larger C; what is not leads where that one led.
     fn moved(&self, list: &[Solution], place: usize) -> bool {
         let next = self.rising.get(place + 1);
-        next.is_none_or(|&next| !alike(&list[self.rising[place]], &list[next]))
+        let weights = |at: usize| list[at].weights.as_deref().unwrap_or(&[]);
+        next.is_none_or(|&next| !portfolio::alike(weights(self.rising[place]), weights(next)))
     }
 
     /// What was not reached in time is what the larger q found.
@@ -281,11 +300,4 @@ impl<'a> Walk<'a> {
             });
         }
     }
-}
-
-/// Whether two solutions use the same coefficients, and these hardly differ.
-fn alike(one: &Solution, other: &Solution) -> bool {
-    let (a, b) = (one.weights.as_deref().unwrap_or(&[]), other.weights.as_deref().unwrap_or(&[]));
-    let close = |a: f64, b: f64| a == b || a != 0.0 && b != 0.0 && (a - b).abs() <= ALIKE * a.abs();
-    a.iter().zip(b).all(|(a, b)| close(*a, *b))
 }

@@ -6,7 +6,7 @@
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
 //! - where a linear system of its size is cheap, discriminant analysis;
 //! - the end of the paper's algorithm, so that what is returned is never above that: where a linear system is cheap all of it, else as
-//!   many steps as cost what the other starts did;
+//!   many steps as cost what the other starts did (then nothing is promised), and nothing where sparse X would fill memory;
 //! - w = 0; and the start given, if any.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
@@ -28,8 +28,12 @@ const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
 const ROUGH: f64 = 1e-2;
 /// Starts of a race that are followed.
 const FINALISTS: usize = 2;
+/// Relative difference of coefficients that are alike.
+const ALIKE: f64 = 0.05;
 /// Multiplications of a linear system that is cheap.
 const CHEAP: f64 = 1e8;
+/// Entries of a dense copy that sparse X may take.
+const COPY: usize = 10_000_000;
 /// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
 const MOVES: f64 = 3e7;
 const ROUNDS: usize = 10;
@@ -86,7 +90,7 @@ fn better(one: Option<Local>, other: Local) -> Local {
     Local { work, ..if first { one } else { other } }
 }
 
-/// The starts that are lowest after one step each, where they stand then.
+/// The starts that are lowest after one step each, where they stand then; those that have met are one.
 pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, control: &Control) -> Result<Vec<Start>> {
     if starts.len() <= FINALISTS {
         return Ok(starts);
@@ -96,17 +100,24 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
         |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &short, control);
     let mut stepped = starts.iter().map(step).collect::<Result<Vec<Local>>>()?;
     stepped.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
+    stepped.dedup_by(|other, one| alike(&one.weights, &other.weights));
     stepped.truncate(FINALISTS);
     let start =
         |local: Local| Start { weights: local.weights, intercepts: local.intercepts, expansion: Some(local.expansion) };
     Ok(stepped.into_iter().map(start).collect())
 }
 
+/// Whether the same coefficients are used, and these hardly differ.
+pub(super) fn alike(one: &[f64], other: &[f64]) -> bool {
+    let close = |a: f64, b: f64| a == b || a != 0.0 && b != 0.0 && (a - b).abs() <= ALIKE * a.abs();
+    one.iter().zip(other).all(|(a, b)| close(*a, *b))
+}
+
 /// Follows all starts, then the best to the tolerance.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let (rough, fine) = efforts(options);
     let (mut starts, mut work) = sparse_starts(problem, options, control)?;
-    if is_cheap(problem) {
+    if is_cheap(problem) && can_copy(problem) {
         starts.extend(discriminant_start(problem));
     }
     starts.extend(given_start(problem, options));
@@ -216,7 +227,8 @@ pub(super) fn polish(problem: &LqProblem, mut rough: Local, fine: &Effort, contr
     if left == 0 && rough.report.gap > fine.tolerance {
         rough.report.status = Status::IterationLimit;
     }
-    if left == 0 || rough.report.status == Status::TimeLimit {
+    let stands = rough.report.trace.len() == 1 && rough.report.gap <= fine.tolerance;
+    if left == 0 || stands || rough.report.status == Status::TimeLimit {
         return Ok(solution(problem, rough));
     }
     let fine = Effort { max_steps: left, ..*fine };
@@ -327,6 +339,12 @@ fn is_cheap(problem: &LqProblem) -> bool {
     paper_work(problem) <= CHEAP
 }
 
+/// Whether a dense copy of X, which discriminant analysis takes, is no great matter.
+fn can_copy(problem: &LqProblem) -> bool {
+    let (entries, stored) = (problem.rows() * problem.x.cols(), problem.x.stored());
+    !problem.x.is_sparse() || entries <= COPY.max(10 * stored)
+}
+
 fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     let (weights, intercepts) = discriminant::start(problem)?;
     Some(Start { weights, intercepts, expansion: None })
@@ -336,9 +354,7 @@ fn discriminant_start(problem: &LqProblem) -> Option<Start> {
 fn paper_start(problem: &LqProblem, spent: f64, control: &Control) -> Result<Option<Start>> {
     let affordable = (spent / paper_work(problem)).min(LQA.1 as f64) as usize;
     let steps = if is_cheap(problem) { LQA.1 } else { affordable };
-    let (n, d) = (problem.rows(), problem.x.cols());
-    // its start takes a dense copy of X
-    if steps == 0 || control.out_of_time() || problem.x.is_sparse() && n * d > 10 * problem.x.stored() {
+    if steps == 0 || control.out_of_time() || !can_copy(problem) {
         return Ok(None);
     }
     let (end, _) = lqa::run(problem, LQA.0, steps, control)?;

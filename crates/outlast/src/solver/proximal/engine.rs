@@ -17,7 +17,7 @@
 
 use super::super::Status;
 use super::super::majorize::Step;
-use super::certificate::{Best, worst_ratio};
+use super::certificate::{Best, rounding_of, worst_ratio};
 use super::columns::Columns;
 use super::gram::Gram;
 use super::interior::Groups;
@@ -32,8 +32,12 @@ const MOST_ROUNDS: usize = 200;
 const MOST_STEPS: usize = 300;
 /// Multiplier steps without a smaller gap after which rounding is taken to be the reason.
 const PATIENCE: usize = 8;
-/// Largest sigma in units of the largest cap.
+/// Largest sigma, relative to the largest multiplier.
 const STIFFEST: f64 = 1e4;
+/// Largest first sigma for multipliers that are known already, likewise: they shall stay what they are, not jump to their caps.
+const WARM: f64 = 10.0;
+/// A sigma, relative to the largest cap, below which the search for the right one goes in leaps as long as nothing is certified.
+const FAINT: f64 = 1e-6;
 /// First accuracy of the minimisation, relative to the objective.
 const LOOSE: f64 = 0.05;
 /// Multiplications that are not worth counting.
@@ -225,7 +229,7 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.work = 0.0;
         self.allowed = CHEAP;
         let (mut waited, mut status) = (0, Status::IterationLimit);
-        let mut last = f64::INFINITY;
+        let (mut last, mut leap) = (f64::INFINITY, 1);
         for round in 0..MOST_ROUNDS {
             let before = self.iterations;
             let Some((local, violators)) = self.descend(sigma, accuracy, limit, control)? else {
@@ -264,7 +268,14 @@ impl<'a, R: Rows> Engine<'a, R> {
             self.multipliers = local.v;
             let quick = self.iterations - before <= 5 || gap > 0.3 * last;
             last = gap;
-            sigma = (sigma * if quick { 10.0 } else { 3.0 }).min(STIFFEST * self.rows.largest_cap());
+            let size = self.largest_multiplier();
+            let stiffest = STIFFEST * if size > 0.0 { size } else { self.rows.largest_cap() };
+            let faint = FAINT * self.rows.largest_cap();
+            leap = if gap > 0.99 && sigma < faint { 2 * leap } else { 1 };
+            sigma = match leap {
+                1 => (sigma * if quick { 10.0 } else { 3.0 }).min(stiffest.max(sigma)),
+                _ => (sigma * 10f64.powi(leap)).min(faint),
+            };
             accuracy = (0.1 * gap).min(0.3 * accuracy).max(0.1 * tolerance).max(1e-13);
             if !violators {
                 self.drop_zeros();
@@ -292,10 +303,19 @@ impl<'a, R: Rows> Engine<'a, R> {
         if self.rows.is_smooth() {
             return cap;
         }
-        let local = self.rows.look(&self.decision, &self.multipliers, 0.5 * cap);
+        // where nothing is known of the multipliers, those of w = 0
+        let known = self.largest_multiplier();
+        let nowhere = vec![0.0; self.decision.len()];
+        let decision = if known > 0.0 { &self.decision } else { &nowhere };
+        let local = self.rows.look(decision, &self.multipliers, 0.5 * cap);
         let pulled = self.columns.pull(&local.v, self.functions());
         let ratio = (0..self.columns.cols()).map(|column| self.ratio_of(&pulled, column, 0.0)).fold(1.0, f64::max);
-        0.5 * cap * (300.0 / ratio).min(1.0)
+        let sigma = 0.5 * cap * (300.0 / ratio).min(1.0);
+        if known > 0.0 { sigma.min(WARM * known) } else { sigma }
+    }
+
+    fn largest_multiplier(&self) -> f64 {
+        self.multipliers.iter().fold(0.0, |largest, v| largest.max(v.abs()))
     }
 
     /// How far beyond its bound a column's x'V lies, as a factor; `pulled` is function-major.
@@ -316,7 +336,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             let pulled = self.columns.dots(&local.v, self.functions());
             let mut primal = local.loss + self.penalty();
             let mut stop = steps >= MOST_STEPS || self.iterations >= limit || control.out_of_time();
-            let inexactness = self.inexactness(&pulled, primal);
+            let inexactness = self.inexactness(&pulled, rounding_of(&local.v), primal);
             if let Some(before) = blind.take()
                 && !(inexactness < 0.5 * before.inexactness)
             {
@@ -352,19 +372,20 @@ impl<'a, R: Rows> Engine<'a, R> {
         }
     }
 
-    /// How far the current point is from solving the smoothed problem on the working set: an estimate of its gap.
-    fn inexactness(&self, pulled: &[f64], primal: f64) -> f64 {
+    /// How far the current point is from solving the smoothed problem on the working set: an estimate of its gap. `slack` is the rounding
+    /// of what is pulled.
+    fn inexactness(&self, pulled: &[f64], slack: f64, primal: f64) -> f64 {
         let m = self.functions();
         let (mut sum, mut worst) = (0.0, 1.0f64);
         for (slot, &column) in self.columns.members().iter().enumerate() {
             let entries = slot * m..(slot + 1) * m;
             let (weights, v) = (&self.weights[entries.clone()], &pulled[entries]);
-            let mut slack = 0.0;
+            let mut short = 0.0;
             for function in (0..m).filter(|&function| weights[function] != 0.0) {
-                slack += self.rate(column, function) * weights[function].abs() - v[function] * weights[function];
+                short += self.rate(column, function) * weights[function].abs() - v[function] * weights[function];
             }
-            sum += f64::abs(slack);
-            worst = worst.max(worst_ratio(m, 0.0, |function| (v[function], self.rate(column, function))));
+            sum += f64::abs(short);
+            worst = worst.max(worst_ratio(m, slack, |function| (v[function], self.rate(column, function))));
             if column == self.columns.cols() || self.is_free(column) {
                 let zeros =
                     || (0..m).filter(|&function| self.rate(column, function) == 0.0).map(|function| v[function]);
@@ -468,7 +489,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         let square: f64 = penalised.flat_map(|(_, weights)| weights).map(|w| w * w).sum();
         let relative = self.penalty() / square;
         let usable = relative > 0.0 && relative < f64::INFINITY;
-        (if usable { relative.min(curvature) } else { 0.01 * curvature }, curvature)
+        // what is below rounding next to the curvature would damp nothing
+        (if usable { relative.clamp(1e-13 * curvature, curvature) } else { 0.01 * curvature }, curvature)
     }
 
     /// Leaves columns out until they are needed, or takes all of them from now on.

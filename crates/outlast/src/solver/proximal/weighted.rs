@@ -97,6 +97,16 @@ impl<'a> Weighted<'a> {
         Point { saved: self.solver.point(), multipliers: self.solver.engine.multipliers.clone() }
     }
 
+    /// Goes to the coefficients of a point and keeps the bound found since.
+    pub(in crate::solver) fn go_back(&mut self, point: &Point) {
+        self.solver.engine.go_to(&point.saved.weights);
+    }
+
+    /// The best lower bound of the last minimisation.
+    pub(in crate::solver) fn dual(&self) -> f64 {
+        self.solver.engine.best.dual * self.solver.engine.unit
+    }
+
     pub(in crate::solver) fn go_to(&mut self, point: &Point) {
         self.solver.go_to(&point.saved);
         self.solver.engine.multipliers.clone_from(&point.multipliers);
