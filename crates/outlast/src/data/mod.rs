@@ -4,12 +4,14 @@ mod design;
 mod labels;
 mod map;
 mod repeated;
+mod standard;
 
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};
 pub use map::{FeatureMap, Squared};
 pub use repeated::Repeated;
+pub use standard::{Scaling, Standardized};
 
 use crate::error::{Error, Result};
 

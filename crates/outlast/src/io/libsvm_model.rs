@@ -303,6 +303,7 @@ fn model(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
         function,
         intercepts: vec![-sign * rho],
         probabilities: None,
+        scaling: None,
     };
     Ok(Model { predictor, summary: summary(total, class_rows), training: None })
 }

@@ -1,7 +1,7 @@
 //! The part of a model that predicts.
 
 use super::Probabilities;
-use crate::data::{Class, Csr, Dense, Design, FeatureMap, Squared};
+use crate::data::{Class, Csr, Dense, Design, FeatureMap, Scaling, Squared, Standardized};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
 use crate::solver::tiles;
@@ -103,6 +103,8 @@ pub struct Predictor {
     pub intercepts: Vec<f64>,
     /// What probabilities are read off, where they were asked for.
     pub probabilities: Option<Probabilities>,
+    /// What is done to the columns of X first, where that is part of the model and not in the weights already.
+    pub scaling: Option<Scaling>,
 }
 
 impl PartialEq for Predictor {
@@ -117,6 +119,7 @@ impl PartialEq for Predictor {
             && self.function == other.function
             && self.intercepts == other.intercepts
             && self.probabilities == other.probabilities
+            && self.scaling == other.scaling
     }
 }
 
@@ -156,7 +159,7 @@ impl Predictor {
             let allowed = format!("a whole number from {}, which the model has, to {}", self.features, u32::MAX);
             return Err(Error::parameter("features", features, allowed));
         }
-        let open = self.feature_names.is_none() && self.probabilities.is_none();
+        let open = self.feature_names.is_none() && self.probabilities.is_none() && self.scaling.is_none();
         match &mut self.function {
             _ if features == self.features => {}
             Function::Linear { weights } if open && weights.len() == self.features => weights.resize(features, 0.0),
@@ -172,7 +175,10 @@ impl Predictor {
         self.check(x)?;
         let Predictor { function, kernel, support, coefficients, .. } = self;
         let expansion = Expansion { function, kernel, support, coefficients, functions: self.functions() };
-        let mut decision = expansion.values(x);
+        let mut decision = match &self.scaling {
+            None => expansion.values(x),
+            Some(scaling) => expansion.values(&Standardized::new(x, scaling)),
+        };
         for row in decision.chunks_exact_mut(self.functions()) {
             row.iter_mut().zip(&self.intercepts).for_each(|(value, b)| *value += b);
         }
@@ -200,7 +206,8 @@ impl Predictor {
             return Err(Error::parameter("probability", "\"none\"", allowed));
         };
         self.check(x)?;
-        Ok(probabilities.of(&self.kernel, self.classes.len(), x))
+        let of = |x: &dyn Design| probabilities.of(&self.kernel, self.classes.len(), x);
+        Ok(self.scaling.as_ref().map_or_else(|| of(x), |scaling| of(&Standardized::new(x, scaling))))
     }
 
     fn check(&self, x: &dyn Design) -> Result<()> {

@@ -211,7 +211,13 @@ impl Truncated {
     pub(crate) fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
-        truncated_fit::run(self, None, x, labels, request, false)
+        let payoff = Payoff::of(self, labels.classes())?;
+        truncated_fit::run(self, payoff.as_ref(), x, labels, request, false)
+    }
+
+    /// The matrix given, checked, and whether it holds costs.
+    pub(crate) fn given_payoff(&self, labels: &Labels) -> Result<Option<(Vec<f64>, bool)>> {
+        Ok(Payoff::of(self, labels.classes())?.map(|payoff| (payoff.given, payoff.is_cost)))
     }
 
     fn check_direct(&self) -> Result<()> {

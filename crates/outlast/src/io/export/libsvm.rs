@@ -21,6 +21,10 @@ pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
         let with = format!("{} classes fitted jointly", predictor.classes.len());
         return Err(refuse(ExportFormat::Libsvm, with, "another one, or a model of two classes"));
     }
+    if predictor.scaling.is_some() {
+        let with = format!("{} of columns that the model itself puts on one scale", what(predictor));
+        return Err(refuse(ExportFormat::Libsvm, with, "onnx or json, or a model of columns scaled beforehand"));
+    }
     let kernel = kernel_lines(predictor)?;
     let lines = support_lines(predictor);
     let (labels, notes) = numbered(predictor);

@@ -16,8 +16,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The newest format. Models without probabilities are written in format 3, which says all of them.
-pub const FORMAT_VERSION: u32 = 4;
+/// The newest format. Models without a scaling are written in format 4, those without probabilities either in format 3, which say all
+/// of them.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Writes a model file, atomically.
 ///
@@ -28,7 +29,7 @@ pub const FORMAT_VERSION: u32 = 4;
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
 /// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
-/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None };
+/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None, scaling: None };
 /// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
 /// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
 /// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
@@ -85,7 +86,12 @@ fn pack(model: &Model) -> std::result::Result<Vec<u8>, String> {
     header::check(model)?;
     let (header, arrays) = header::pack(model);
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    Ok(arrays.seal(if model.predictor.probabilities.is_some() { FORMAT_VERSION } else { 3 }, &header))
+    let version = match &model.predictor {
+        predictor if predictor.scaling.is_some() => FORMAT_VERSION,
+        predictor if predictor.probabilities.is_some() => 4,
+        _ => 3,
+    };
+    Ok(arrays.seal(version, &header))
 }
 
 fn unpack(bytes: &[u8]) -> std::result::Result<Model, String> {

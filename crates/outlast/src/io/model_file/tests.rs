@@ -18,6 +18,7 @@ fn linear(weights: Vec<f64>) -> Model {
             function: Function::Linear { weights },
             intercepts: vec![0.3],
             probabilities: None,
+            scaling: None,
         },
         summary: Summary {
             method: "truncated".to_string(),
