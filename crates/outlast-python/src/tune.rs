@@ -7,7 +7,7 @@ use crate::gate;
 use crate::matrix::Matrix;
 use crate::search::{self, Judge};
 use numpy::{PyArray1, PyReadonlyArray1};
-use outlast::select::tune::{self, Rule, Setting};
+use outlast::select::tune::{self as select, Rule, Setting};
 use outlast::{ClassWeight, Error, FitRequest, Status, Tune, Tuned};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -85,11 +85,11 @@ pub fn tune<'py>(
     search.judge = match (&judge, options.holdout) {
         (Judge::Set(x, codes), _) => {
             held = Some((x.design()?, fit::labels_of(&labels, codes)?));
-            tune::Judge::Folds(2)
+            select::Judge::Folds(2)
         }
-        (_, Some(share)) => tune::Judge::HoldOut(share),
-        (Judge::Folds(folds), None) => tune::Judge::Folds(*folds),
-        (Judge::Splits(given), None) => tune::Judge::Splits(search::splits(given)),
+        (_, Some(share)) => select::Judge::HoldOut(share),
+        (Judge::Folds(folds), None) => select::Judge::Folds(*folds),
+        (Judge::Splits(given), None) => select::Judge::Splits(search::splits(given)),
     };
     let best_so_far = |tuned: &Tuned| tuned.status == Status::Interrupted;
     let tuned = gate::run(py, threads, progress, best_so_far, move |control| {
@@ -114,7 +114,7 @@ fn described<'py>(py: Python<'py>, tuned: &Tuned) -> PyResult<Bound<'py, PyDict>
     let points: Vec<Bound<'py, PyList>> =
         tuned.cells.iter().map(|cell| settings(py, &cell.settings)).collect::<PyResult<_>>()?;
     found.set_item("points", points)?;
-    let numbers = |of: &dyn Fn(&tune::Cell) -> f64| PyArray1::from_vec(py, tuned.cells.iter().map(of).collect());
+    let numbers = |of: &dyn Fn(&select::Cell) -> f64| PyArray1::from_vec(py, tuned.cells.iter().map(of).collect());
     found.set_item("means", numbers(&|cell| cell.mean))?;
     found.set_item("standard_errors", numbers(&|cell| cell.standard_error))?;
     found.set_item("shares", numbers(&|cell| cell.share))?;

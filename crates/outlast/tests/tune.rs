@@ -412,5 +412,5 @@ fn bad_input_is_refused_by_name() {
     y.iter_mut().for_each(|class| *class = 0);
     y[7] = 1;
     let error = tune().fit(&x, &y).err().unwrap().to_string();
-    assert!(error.contains("class 1") && error.contains("split"), "{error}");
+    assert!(error.contains("class \"1\"") && error.contains("split"), "{error}");
 }

@@ -41,6 +41,7 @@ use crate::control::Control;
 use crate::data::{Design, Labels, Target};
 use crate::error::{Error, Result};
 use crate::model::{FitRequest, Model, Truncated, Truncation};
+use crate::solver::kernel::KernelStore;
 use crate::problem::{Gamma, Kernel, KernelFunction, Loss};
 use chances::{Sigmoid, couple, normalize};
 use fits::{Field, Scheme};
@@ -380,7 +381,7 @@ impl Audit {
         let stop = || control.check().is_err();
         let control = Control::default().interrupt(&stop);
         let request = FitRequest { control, ..FitRequest::default() };
-        self.final_method(c, kernel).fit_roughly(scaled.design(), labels, &request)
+        self.final_method(c, kernel).fit_roughly(scaled.design(), labels, &request, &KernelStore::default())
     }
 }
 

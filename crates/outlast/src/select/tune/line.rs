@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::model::{FitRequest, Function, Model, Rows};
 use crate::problem::KernelFunction;
+use crate::solver::kernel::KernelStore;
 use crate::solver::tiles;
 
 /// Points in the order in which they are fitted.
@@ -105,6 +106,7 @@ impl Runner<'_> {
         let mut models: Vec<(usize, Model)> = Vec::new();
         // the fit that begins the current C, and that C
         let mut first: Option<(f64, Model)> = None;
+        let store = KernelStore::default();
         for &cell in line.cells.iter().filter(|&&cell| counts[cell]) {
             if control.out_of_time() || control.check().is_err() {
                 break;
@@ -118,7 +120,7 @@ impl Runner<'_> {
             let x = part.train.rows.as_design();
             let fitted = match self.exact {
                 true => method.fit_labels(x, &part.train.labels, &request),
-                false => method.fit_roughly(x, &part.train.labels, &request),
+                false => method.fit_roughly(x, &part.train.labels, &request, &store),
             };
             let model = match fitted {
                 Err(Error::Interrupted) => break,

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::model::{Ablation, AblationMethod, Capped, Common, Estimator, FitRequest, Inliers, Model, Probability};
 use crate::model::{Cap, Truncated, Truncation};
 use crate::problem::{Gamma, Kernel, Penalty};
+use crate::solver::kernel::KernelStore;
 
 /// A relative gap that is enough to compare points of a grid.
 const ROUGH: f64 = 1e-3;
@@ -39,8 +40,10 @@ pub trait Tunable: Estimator + Send {
         Ok(None)
     }
 
-    /// Fits as exactly as a comparison needs, on the threads of the caller; `request.start` is a fit to the same rows.
-    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model>;
+    /// Fits as exactly as a comparison needs, on the threads of the caller; `request.start` is a fit to the same rows, and `store` has
+    /// kernel rows of such fits.
+    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, store: &KernelStore)
+    -> Result<Model>;
 }
 
 /// Sets any parameter a search may run over.
@@ -149,10 +152,16 @@ impl Tunable for Truncated {
         self.given_payoff(labels)
     }
 
-    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+    fn fit_roughly(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        store: &KernelStore,
+    ) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
-        rougher.fit_roughly(x, labels, request)
+        rougher.fit_roughly(x, labels, request, store)
     }
 }
 
@@ -198,7 +207,13 @@ impl Tunable for Capped {
         Box::new(self.clone())
     }
 
-    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+    fn fit_roughly(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        _: &KernelStore,
+    ) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
         rougher.fit_roughly(x, labels, request)
@@ -249,7 +264,13 @@ impl Tunable for Ablation {
         Box::new(self.clone())
     }
 
-    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+    fn fit_roughly(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        _: &KernelStore,
+    ) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
         rougher.fit_labels(x, labels, request)
