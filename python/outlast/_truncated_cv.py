@@ -59,8 +59,10 @@ class TruncatedSVCCV(Tuning, TruncatedSVC):
         Power of the poly kernel.
     coef0 : float, default=0.0
         Constant of the poly and sigmoid kernels.
-    utility, cost : array-like or DataFrame of shape (n_classes, n_classes), default=None
-        What decisions are worth or cost, as in `TruncatedSVC`; points are then compared by the mean utility or cost of their decisions.
+    utility : array-like or DataFrame of shape (n_classes, n_classes), default=None
+        What decisions are worth, as in `TruncatedSVC`; points are then compared by the mean utility of their decisions.
+    cost : array-like or DataFrame of shape (n_classes, n_classes), default=None
+        What decisions cost, in place of `utility`; points are then compared by the mean cost of their decisions.
     cost_form : {"utility", "direct"}, default="utility"
         How costs enter, as in `TruncatedSVC`.
     utility_baseline : {"keep", "row_minimum"}, default="keep"

@@ -122,14 +122,14 @@ class Tuning(Judging):
         has_width = self.kernel in ("rbf", "poly", "sigmoid")
         sizes = [len(values) for _, values in self._grid()]
         cells = math.prod(sizes) * (_GAMMAS if has_width and getattr(self, "gammas", None) is None else 1)
-        splits = self.cv if isinstance(self.cv, numbers.Integral) else getattr(self.cv, "n_splits", None)
+        splits = int(self.cv) if isinstance(self.cv, numbers.Integral) else getattr(self.cv, "n_splits", None)
         splits = 1 if self.holdout is not None else splits
-        if splits is None:
+        if not isinstance(splits, int):
             return None
         stages = [cells]
         while self.halving and len(stages) < 3 and stages[-1] > 2:
             stages.append(-(-stages[-1] // 3))
-        return int(sum(stages) * splits * (1 + (self.nested or 0)))
+        return sum(stages) * splits * (1 + (self.nested or 0))
 
     def _take_search(self, found: dict[str, Any]) -> None:
         names: list[str] = found["names"]
@@ -151,7 +151,7 @@ class Tuning(Judging):
         self.best_score_ = float(offset - losses["means"][self.best_index_])
         self.C_ = self.best_params_["C"]
         self.search_status_ = found["status"]
-        self._measure = found["measure"]
+        self._measure: str = found["measure"]
         for name in ("nested_score_", "nested_scores_", "nested_standard_error_", "nested_params_"):
             self.__dict__.pop(name, None)
         if "nested_errors" in found:

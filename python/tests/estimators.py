@@ -55,7 +55,8 @@ VARIANTS = [
     LeaveOneOutSVC(kernel="rbf"),
     TruncatedSVCCV([1.0], kernel="linear", cv=2),
     CappedSVCCV([1.0], kernel="rbf", gammas=["scale"], cap_fractions=[0.1], cv=2),
-    AblationSVCCV("rod", [1.0], kernel="rbf", gammas=["scale"], inlier_fractions=[0.9], cv=2),
+    AblationSVCCV("reh", [1.0], kernel="rbf", gammas=["scale"], cv=2),
+    AblationSVCCV("rod", [1.0], inlier_fractions=[0.9], cv=2),
 ]
 
 

@@ -73,7 +73,8 @@ impl Chart<'_> {
         let (name, positions) = self.axis;
         let across = Scale::new(positions.iter().map(|x| x.log10()), left, left + WIDTH);
         let values = panel.lines.iter().flatten().copied().filter(|value| value.is_finite());
-        let ends = panel.lines.iter().zip(&panel.bars).flat_map(|(line, bars)| line.iter().zip(bars).map(|(y, bar)| y + bar));
+        let ends =
+            panel.lines.iter().zip(&panel.bars).flat_map(|(line, bars)| line.iter().zip(bars).map(|(y, bar)| y + bar));
         let up = Scale::new(values.chain(ends.filter(|end| end.is_finite())).chain([0.0]), TOP + HEIGHT, TOP);
         let _ = writeln!(svg, "<text class=\"title\" x=\"{left}\" y=\"{}\">{}</text>", TOP - 14.0, escape(panel.title));
         for at in 0..TICKS {

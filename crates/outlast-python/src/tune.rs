@@ -13,8 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// Names of the parameters that a search can run over.
-const NAMES: [&str; 9] =
-    ["penalty", "q", "truncation", "p", "cap", "cap_fraction", "inlier_fraction", "gamma", "C"];
+const NAMES: [&str; 9] = ["penalty", "q", "truncation", "p", "cap", "cap_fraction", "inlier_fraction", "gamma", "C"];
 
 /// How to search: a dict with these keys. `balanced` weighs the classes of each training part.
 #[derive(FromPyObject)]
@@ -72,7 +71,11 @@ pub fn tune<'py>(
     }
     for (name, values) in grid {
         let Some(known) = NAMES.iter().find(|known| **known == name) else {
-            return Err(to_python(Error::parameter("grid", format!("{name:?}"), format!("one of {}", NAMES.join(", ")))));
+            return Err(to_python(Error::parameter(
+                "grid",
+                format!("{name:?}"),
+                format!("one of {}", NAMES.join(", ")),
+            )));
         };
         search = search.over(known, values.into_iter().map(setting));
     }

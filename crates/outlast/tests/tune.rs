@@ -2,8 +2,8 @@
 
 use outlast::data::{Scaling, Standardized};
 use outlast::model::{AblationMethod, Rows};
-use outlast::select::tune::{Judge, Measure, Rule, State};
 use outlast::select::stratified;
+use outlast::select::tune::{Judge, Measure, Rule, State};
 use outlast::{
     Ablation, Capped, Control, Csr, Dense, Design, Error, FitRequest, Gamma, Kernel, Labels, Model, Progress, Split,
     Status, Truncated, Truncation, Tune, Tuned,
@@ -48,9 +48,8 @@ fn textbook(rows: &dyn Design) -> Scaling {
     let of = |column: usize| (0..n).map(move |row| row * d + column);
     let mean = |column: usize| of(column).map(|at| values[at]).sum::<f64>() / n as f64;
     let shift: Vec<f64> = (0..d).map(mean).collect();
-    let scale = |column: usize| {
-        (of(column).map(|at| (values[at] - shift[column]).powi(2)).sum::<f64>() / n as f64).sqrt()
-    };
+    let scale =
+        |column: usize| (of(column).map(|at| (values[at] - shift[column]).powi(2)).sum::<f64>() / n as f64).sqrt();
     let scale = (0..d).map(scale).collect();
     Scaling { shift, scale }
 }
@@ -107,7 +106,9 @@ fn points_have_the_errors_of_fits_by_themselves() {
 fn the_chosen_model_is_the_fit_to_scaled_rows() {
     let (rows, y) = rings(80, 2);
     let x = Dense::from_rows(&rows);
-    for kernel in [Kernel::rbf(Gamma::Scale), Kernel::Linear, Kernel::Poly { gamma: Gamma::Auto, degree: 2, coef0: 1.0 }] {
+    for kernel in
+        [Kernel::rbf(Gamma::Scale), Kernel::Linear, Kernel::Poly { gamma: Gamma::Auto, degree: 2, coef0: 1.0 }]
+    {
         let method = base().kernel(kernel.clone());
         let mut tune = Tune::new(method.clone()).over("C", [0.5]);
         if !matches!(kernel, Kernel::Linear) {

@@ -207,12 +207,7 @@ impl MethodArgs {
         }
     }
 
-    fn method(
-        &self,
-        class_weight: ClassWeight,
-        utility: Matrix,
-        cost: Matrix,
-    ) -> Result<Box<dyn Estimator>, Failure> {
+    fn method(&self, class_weight: ClassWeight, utility: Matrix, cost: Matrix) -> Result<Box<dyn Estimator>, Failure> {
         let c = self.c.unwrap_or(Common::default().c);
         let mut method: Box<dyn Estimator> = match self.method.as_str() {
             "lq" => Box::new(self.lq_alone(cost)?),
@@ -225,11 +220,7 @@ impl MethodArgs {
     }
 
     /// A method that a search can run over, with its own parameters.
-    fn tunable_alone(
-        &self,
-        utility: Matrix,
-        cost: Matrix,
-    ) -> Result<Box<dyn Tunable>, Failure> {
+    fn tunable_alone(&self, utility: Matrix, cost: Matrix) -> Result<Box<dyn Tunable>, Failure> {
         let c = self.c.unwrap_or(Common::default().c);
         Ok(match self.method.as_str() {
             "reh" | "rod" => {

@@ -22,7 +22,9 @@ impl Model {
 
 /// Takes the scaling into the weights, if there are any and none becomes infinite.
 fn fold(predictor: &mut Predictor, scaling: &Scaling) -> bool {
-    let Some((function, intercepts)) = folded(&predictor.function, &predictor.intercepts, scaling) else { return false };
+    let Some((function, intercepts)) = folded(&predictor.function, &predictor.intercepts, scaling) else {
+        return false;
+    };
     let mut probabilities = predictor.probabilities.clone();
     if let Some(probabilities) = &mut probabilities {
         let before: Vec<f64> = probabilities.families.iter().flat_map(|family| family.intercepts.clone()).collect();

@@ -210,7 +210,10 @@ fn text(request: &TuneArgs, fitted: &Fitted, tuned: &Tuned) -> String {
         grid += &format!(", {} judged before the search ended", of(State::Done));
     }
     pairs.add("grid", grid);
-    pairs.add("columns", if fitted.model.is_standardized() { "standardized, as part of the model" } else { "as they are" });
+    pairs.add(
+        "columns",
+        if fitted.model.is_standardized() { "standardized, as part of the model" } else { "as they are" },
+    );
     pairs.render() + "\n" + &fitted.text_for(request.output.as_deref(), None) + &table_text(tuned)
 }
 

@@ -1,10 +1,10 @@
 //! `outlast tune --method lq`: C and q along paths.
 
 use super::{Found, check_columns, column_name};
-use crate::commands::fit::Fitted;
-use crate::commands::labels_of;
 use crate::args::tune::{TuneArgs, Values};
 use crate::chart::{Chart, Panel};
+use crate::commands::fit::Fitted;
+use crate::commands::labels_of;
 use crate::failure::Failure;
 use crate::output::{self, Pairs, count, short};
 use crate::watch::Watch;
@@ -139,7 +139,13 @@ fn draw(choice: &LqChoice, costs: bool) -> String {
     let error = if costs { "mean cost" } else { "error" };
     let grid = [
         Panel { title: error, lines: lines(&|at| choice.mean_errors[at]), named: true, ring, bars: Vec::new() },
-        Panel { title: "selected columns", lines: lines(&|at| choice.path[at].size as f64), named: true, ring, bars: Vec::new() },
+        Panel {
+            title: "selected columns",
+            lines: lines(&|at| choice.path[at].size as f64),
+            named: true,
+            ring,
+            bars: Vec::new(),
+        },
     ];
     let first = choice.chosen / count * count;
     let size = choice.path[first].weights.len();

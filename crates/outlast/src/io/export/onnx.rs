@@ -119,8 +119,10 @@ impl Graph {
     fn scaled(&mut self, predictor: &Predictor) -> String {
         let Some(scaling) = &predictor.scaling else { return "X".to_string() };
         let d = predictor.features;
-        let (shift, scale) =
-            (self.numbers("shift", &[1, d], scaling.shift.clone()), self.numbers("scale", &[1, d], scaling.scale.clone()));
+        let (shift, scale) = (
+            self.numbers("shift", &[1, d], scaling.shift.clone()),
+            self.numbers("scale", &[1, d], scaling.scale.clone()),
+        );
         let centred = self.node("Sub", &["X", &shift], &[]);
         self.node("Div", &[&centred, &scale], &[])
     }

@@ -42,8 +42,7 @@ pub trait Tunable: Estimator + Send {
 
     /// Fits as exactly as a comparison needs, on the threads of the caller; `request.start` is a fit to the same rows, and `store` has
     /// kernel rows of such fits.
-    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, store: &KernelStore)
-    -> Result<Model>;
+    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, store: &KernelStore) -> Result<Model>;
 }
 
 /// Sets any parameter a search may run over.
@@ -152,13 +151,7 @@ impl Tunable for Truncated {
         self.given_payoff(labels)
     }
 
-    fn fit_roughly(
-        &self,
-        x: &dyn Design,
-        labels: &Labels,
-        request: &FitRequest,
-        store: &KernelStore,
-    ) -> Result<Model> {
+    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, store: &KernelStore) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
         rougher.fit_roughly(x, labels, request, store)
@@ -207,13 +200,7 @@ impl Tunable for Capped {
         Box::new(self.clone())
     }
 
-    fn fit_roughly(
-        &self,
-        x: &dyn Design,
-        labels: &Labels,
-        request: &FitRequest,
-        _: &KernelStore,
-    ) -> Result<Model> {
+    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, _: &KernelStore) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
         rougher.fit_roughly(x, labels, request)
@@ -264,13 +251,7 @@ impl Tunable for Ablation {
         Box::new(self.clone())
     }
 
-    fn fit_roughly(
-        &self,
-        x: &dyn Design,
-        labels: &Labels,
-        request: &FitRequest,
-        _: &KernelStore,
-    ) -> Result<Model> {
+    fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, _: &KernelStore) -> Result<Model> {
         let mut rougher = self.clone();
         rough(&mut rougher.common);
         rougher.fit_labels(x, labels, request)

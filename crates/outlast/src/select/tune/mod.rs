@@ -288,7 +288,13 @@ impl Tune {
         Ok(())
     }
 
-    fn run(&self, x: &dyn Design, labels: &Labels, tuning: Option<(&dyn Design, Labels)>, request: &FitRequest) -> Result<Tuned> {
+    fn run(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        tuning: Option<(&dyn Design, Labels)>,
+        request: &FitRequest,
+    ) -> Result<Tuned> {
         self.check()?;
         self.method.common().check_data(x, labels, request)?;
         let data = Labelled { x, labels, weights: request.sample_weight };
@@ -325,8 +331,7 @@ impl Tune {
         };
         let losses = matrix.map(|matrix| matrix.into_iter().map(|value| measure.shown(value)).collect());
         let payoff = Payoff { losses, classes: data.labels.classes().len() };
-        let runner =
-            Runner { method: &*self.method, axes: &axes, cells: &cells, payoff: &payoff, exact: self.exact };
+        let runner = Runner { method: &*self.method, axes: &axes, cells: &cells, payoff: &payoff, exact: self.exact };
         // a combination that can't be is refused before the first fit
         (0..cells.len()).try_for_each(|cell| {
             let mut method = runner.at(cell)?;
@@ -351,13 +356,16 @@ impl Tune {
         let (judged, ended) = search.run()?;
         let Some(chosen) = tuned::choose(&judged, &axes, self.rule) else {
             return Err(match ended {
-                Ended::Done => Error::shape("cv", "splits whose held-out rows have no weight", "some weight to judge by"),
+                Ended::Done => {
+                    Error::shape("cv", "splits whose held-out rows have no weight", "some weight to judge by")
+                }
                 _ => Error::Interrupted,
             });
         };
         let method = search.runner.at(chosen)?;
         let control = if ended == Ended::Interrupted { request.control.to_the_end() } else { request.control };
-        let mut model = self.refit(&*method, data, &FitRequest { start: None, control: control.silent(), ..*request })?;
+        let mut model =
+            self.refit(&*method, data, &FitRequest { start: None, control: control.silent(), ..*request })?;
         let status = match ended {
             Ended::Done => Status::Converged,
             Ended::Interrupted => Status::Interrupted,

@@ -65,7 +65,14 @@ pub(super) struct Part {
 
 impl Part {
     /// `held` is looked up in `by`, which may be other data than those fitted.
-    pub fn new(data: Labelled, train: &[u32], by: Labelled, held: &[u32], kernel: &Kernel, scale: bool) -> Result<Part> {
+    pub fn new(
+        data: Labelled,
+        train: &[u32],
+        by: Labelled,
+        held: &[u32],
+        kernel: &Kernel,
+        scale: bool,
+    ) -> Result<Part> {
         let mut train = data.taken(train, kernel).map(|owned| (owned, train))?;
         let held_rows = match kernel {
             Kernel::Precomputed => columns(by.x, held, train.1)?,

@@ -219,7 +219,8 @@ impl Search<'_> {
             let (sum, squares) = records[cell].against(&records[best], splits);
             sum - BEHIND * squares.sqrt() > margin * best_spread
         };
-        let lost: Vec<usize> = (0..records.len()).filter(|&cell| counts[cell] && cell != best && hopeless(cell)).collect();
+        let lost: Vec<usize> =
+            (0..records.len()).filter(|&cell| counts[cell] && cell != best && hopeless(cell)).collect();
         for cell in lost {
             counts[cell] = false;
             records[cell].state = State::Stopped;
