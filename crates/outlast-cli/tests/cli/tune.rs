@@ -113,8 +113,8 @@ fn mistakes_are_refused_by_name() {
         assert!(said.contains(words), "{words} in {said}");
     };
     refused(&["-C", "1"], "--cs");
-    refused(&["--cs", "1,nan"], "C = NaN");
-    refused(&["--cs", "0,1"], "C = 0");
+    refused(&["--cs", "1,nan"], "-C NaN");
+    refused(&["--cs", "0,1"], "-C 0");
     refused(&["--gammas", "wide"], "gamma");
     refused(&["--truncations", "0.5"], "truncation");
     refused(&["--penalties", "l1"], "penalty");
