@@ -130,6 +130,18 @@ def test_files_and_exports_hold_the_scaling(data, kernel, tmp_path):
         assert_allclose(load(tmp_path / "model.libsvm", n_features=3).decision_function(X), search.decision_function(X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_onnx_graphs_scale_the_columns(data, kernel, tmp_path):
+    import onnxruntime
+
+    X, y = data
+    search = TruncatedSVCCV([1.0], kernel=kernel, cv=2).fit(X, y)
+    search.export(tmp_path / "model.onnx", "onnx")
+    label, values = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, {"X": X})
+    assert_allclose(values, search.decision_function(X), rtol=1e-9, atol=1e-9)
+    assert_array_equal(label, search.predict(X))
+
+
 def test_probabilities_of_scaled_columns(data):
     X, y = data
     for kernel in ["rbf", "linear"]:

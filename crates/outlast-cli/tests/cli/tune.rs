@@ -28,10 +28,13 @@ fn numbers(values: &Value) -> Vec<f64> {
 fn tune_chooses_writes_and_shows() {
     let folder = Folder::new();
     folder.file("train.csv", rings(160));
-    let tune = ["tune", "train.csv", "--cs", "0.1,1,10", "--truncations", "auto,none", "--cv", "3", "--no-early-stopping"];
+    let tune =
+        ["tune", "train.csv", "--cs", "0.1,1,10", "--truncations", "auto,none", "--cv", "3", "--no-early-stopping"];
     let files = ["-o", "model", "--plot", "grid.svg", "--grid", "grid.csv"];
     let text = folder.run(&[&tune[..], &files].concat()).good();
-    for words in ["chosen", "over 3 folds", "18 points (2 of truncation x 3 of gamma x 3 of C)", "standardized", "std. error"] {
+    for words in
+        ["chosen", "over 3 folds", "18 points (2 of truncation x 3 of gamma x 3 of C)", "standardized", "std. error"]
+    {
         assert!(text.contains(words), "{words} in {text}");
     }
     let grid = std::fs::read_to_string(folder.path("grid.csv")).unwrap();
@@ -45,9 +48,9 @@ fn tune_chooses_writes_and_shows() {
     assert_eq!((&json["status"], &json["measure"], &json["cv"]), (&json!("converged"), &json!("error"), &json!(3)));
     let points = json["grid"].as_array().unwrap();
     assert_eq!(points.len(), 18);
-    let chosen = points.iter().find(|point| {
-        ["truncation", "gamma", "C"].iter().all(|name| point[*name] == json["chosen"][*name])
-    });
+    let chosen = points
+        .iter()
+        .find(|point| ["truncation", "gamma", "C"].iter().all(|name| point[*name] == json["chosen"][*name]));
     assert_eq!(chosen.unwrap()["error"], json["error"]);
     let least = points.iter().map(|point| point["error"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
     assert_eq!(json["error"].as_f64(), Some(least));
@@ -90,7 +93,9 @@ fn other_methods_costs_and_single_values() {
     let folder = Folder::new();
     folder.file("train.csv", rings(90));
     folder.file("cost.csv", "in,out\n0,1\n5,0\n");
-    let run = |more: &[&str]| folder.run(&[&["tune", "train.csv", "--cv", "2", "--cs", "0.1,1", "--json"], more].concat()).json();
+    let run = |more: &[&str]| {
+        folder.run(&[&["tune", "train.csv", "--cv", "2", "--cs", "0.1,1", "--json"], more].concat()).json()
+    };
     let capped = run(&["--method", "capped", "--ps", "1,2", "--cap-fractions", "0,0.1"]);
     assert_eq!(capped["grid"].as_array().unwrap().len(), 8);
     assert_eq!(run(&["--method", "capped", "--cap", "3"])["chosen"]["cap"], json!(3.0));
