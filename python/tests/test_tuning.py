@@ -138,7 +138,8 @@ def test_onnx_graphs_scale_the_columns(data, kernel, tmp_path):
     search = TruncatedSVCCV([1.0], kernel=kernel, cv=2).fit(X, y)
     search.export(tmp_path / "model.onnx", "onnx")
     label, values = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, {"X": X})
-    assert_allclose(values, search.decision_function(X), rtol=1e-9, atol=1e-9)
+    # kernel values of a prediction are f32, the graph is double
+    assert_allclose(values, search.decision_function(X), rtol=1e-5, atol=1e-6)
     assert_array_equal(label, search.predict(X))
 
 
