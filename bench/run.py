@@ -19,6 +19,8 @@ Rows about the capped machine compare the full fit (five rounds in which the cap
 starts, on a sample of the rows where these are many) with scikit-learn's plain squared hinge and SVC, and its exact rounds with the alternating algorithm at the objective
 that one reaches.
 
+Rows about tuning compare a whole search with scikit-learn's grid search on the same grid and folds.
+
 Real data, in the folder of --data, each left out if it is not there:
 
     ijcnn1.libsvm.gz       LIBSVM text, labels -1 and 1
@@ -45,6 +47,7 @@ import lq  # noqa: E402
 import many  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+import tune  # noqa: E402
 
 
 def main():
@@ -62,7 +65,8 @@ def main():
     results = []
     asked = (arguments.data, arguments.quick, arguments.limit)
     for job in itertools.chain(rows.jobs(*asked), many.jobs(*asked), ablation.jobs(*asked, arguments.reference),
-                               capped.jobs(*asked), lq.jobs(arguments.quick, arguments.limit)):
+                               capped.jobs(*asked), lq.jobs(arguments.quick, arguments.limit),
+                               tune.jobs(arguments.data, arguments.quick)):
         if arguments.row and not any(text in job.name for text in arguments.row):
             continue
         if job.missing:

@@ -12,26 +12,32 @@ array(['no', 'yes'], dtype='<U3')
 from importlib.metadata import version as _version
 
 from ._ablation import AblationSVC
+from ._ablation_cv import AblationSVCCV
 from ._audit import Audit, audit
 from ._baselines import CentroidSVC, LeaveOneOutSVC
 from ._capped import CappedSVC
+from ._capped_cv import CappedSVCCV
 from ._certify import Certificate, certify
 from ._files import load
 from ._lq import LqSVC
 from ._lq_search import LqSVCCV
 from ._truncated import TruncatedSVC
+from ._truncated_cv import TruncatedSVCCV
 from ._widths import gamma_quartiles
 
 __all__ = [
     "AblationSVC",
+    "AblationSVCCV",
     "Audit",
     "CappedSVC",
+    "CappedSVCCV",
     "CentroidSVC",
     "Certificate",
     "LeaveOneOutSVC",
     "LqSVC",
     "LqSVCCV",
     "TruncatedSVC",
+    "TruncatedSVCCV",
     "audit",
     "certify",
     "gamma_quartiles",

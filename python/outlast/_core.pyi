@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq", "write_page"]
+__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq", "tune", "write_page"]
 
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64] | NDArray[np.float32], int]
@@ -211,6 +211,23 @@ def search_lq(
     cs: int | Sequence[float],
     qs: Sequence[float],
     judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    *,
+    threads: int | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> tuple[Fitted, dict[str, Any]]: ...
+
+def tune(
+    x: _Matrix,
+    codes: NDArray[np.uint32],
+    classes: Sequence[int | str],
+    method: str,
+    parameters: Mapping[str, Any],
+    grid: Sequence[tuple[str, Sequence[float | str | None]]],
+    judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    options: Mapping[str, Any],
     *,
     threads: int | None = None,
     sample_weight: NDArray[np.float64] | None = None,

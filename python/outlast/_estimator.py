@@ -48,6 +48,10 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         """The parameters that only this method has, as the core takes them."""
         raise NotImplementedError
 
+    def _steps(self, X: Any) -> int | None:
+        """How many reports a fit makes, where that is known."""
+        return None
+
     def _tolerance(self) -> float:
         """The relative gap asked for."""
         return _input.real("tol", self.tol)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _core, _input
-from ._estimator import KernelClassifier
+from ._judging import Judging, listed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_QS = (0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
-class LqSVCCV(KernelClassifier):
+class LqSVCCV(Judging):
     r"""`LqSVC` with C and q chosen by cross-validation or on a tuning set.
 
     Every fold, and all rows together, are solved along the whole grid of (C, q), each point from its neighbours, folds in
@@ -191,28 +189,6 @@ class LqSVCCV(KernelClassifier):
         self.selection_frequency_ = found["stability"] if known else np.full(X.shape[1], np.nan)
         return fitted
 
-    def _splits(self, X: Any, y: NDArray[Any]) -> Any:
-        if isinstance(self.cv, numbers.Integral):
-            return _input.whole("cv", self.cv, 2)
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        rows = np.arange(X.shape[0])
-        for part in (np.asarray(part) for split in splits for part in split):
-            if part.dtype != bool and part.size and not (-len(rows) <= part.min() and part.max() < len(rows)):
-                raise ValueError(f"cv holds positions outside the {len(rows)} rows of X")
-        return [(rows[train].tolist(), rows[test].tolist()) for train, test in splits]
-
-    def _tuning_set(self, classes: NDArray[Any], tuning: Any) -> Any:
-        if not isinstance(tuning, (tuple, list)) or len(tuning) != 2:
-            raise TypeError("tuning must be a pair (X, y)")
-        X, y = tuning
-        X = validate_data(self, X, reset=False, **self._accepted(X))
-        y = column_or_1d(y)
-        check_consistent_length(X, y)
-        place = {label: at for at, label in enumerate(classes.tolist())}
-        if unknown := [label for label in np.unique(y).tolist() if label not in place]:
-            raise ValueError(f"the tuning set has classes that y lacks: {unknown[:10]!r}")
-        return _input.matrix(X), np.array([place[label] for label in y.tolist()], dtype=np.uint32)
-
     def _method_name(self) -> str:
         return "lq"
 
@@ -229,7 +205,5 @@ class LqSVCCV(KernelClassifier):
 
 
 def _numbers(name: str, values: Any) -> list[float]:
-    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        allowed = "a whole number or a list of numbers" if name == "Cs" else "a list of numbers"
-        raise TypeError(f"{name} = {values!r} is not allowed: {name} must be {allowed}")
-    return [_input.real(name, value) for value in values]
+    allowed = "a whole number or a list of numbers" if name == "Cs" else "a list of numbers"
+    return [_input.real(name, value) for value in listed(name, values, allowed)]

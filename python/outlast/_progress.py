@@ -56,8 +56,11 @@ class _Watcher(Protocol):
 class Bar:
     """One line that is drawn over again: a terminal's, or a notebook's output."""
 
-    def __init__(self, name: str, tol: float, draw: Callable[[float, str], None], end: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, tol: float, total: int | None, draw: Callable[[float, str], None], end: Callable[[], None]
+    ) -> None:
         self._name = name
+        self._total = total
         self._tol = min(max(tol, 1e-300), 0.5)
         self._draw = draw
         self._end = end
@@ -66,8 +69,12 @@ class Bar:
         self._last = (0.0, "")
 
     def __call__(self, stage: str, step: int, objective: float, gap: float) -> bool:
-        share = min(max(math.log(gap) / math.log(self._tol), 0.0), 1.0) if 0 < gap < math.inf else 0.0
-        self._last = (share, f"{stage}, step {step}{_numbers(objective, gap)}")
+        if self._total:
+            share = min(step / self._total, 1.0)
+            self._last = (share, f"{stage}, {step}/{self._total}{self._pace(step)}")
+        else:
+            share = min(max(math.log(gap) / math.log(self._tol), 0.0), 1.0) if 0 < gap < math.inf else 0.0
+            self._last = (share, f"{stage}, step {step}{_numbers(objective, gap)}")
         if time.monotonic() - self._drawn >= _PAUSE:
             self._show(*self._last)
         return False
@@ -76,6 +83,11 @@ class Bar:
         share, text = self._last
         self._show(*((share, f"{text}, stopped") if result is None else (1.0, result)))
         self._end()
+
+    def _pace(self, step: int) -> str:
+        """The rate, and the time left at that rate."""
+        rate = step / max(time.monotonic() - self._began, 1e-9)
+        return f", {rate:.1f}/s, {max((self._total or 0) - step, 0) / rate:.0f} s left" if step else ""
 
     def _show(self, share: float, text: str) -> None:
         self._drawn = time.monotonic()
@@ -153,7 +165,7 @@ def watch(estimator: Any, tol: float, X: Any, y: Any, sample_weight: Any) -> Ite
     if hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"):
         watchers.append(Callbacks(estimator, X, y, sample_weight))
     if estimator.verbose:
-        watchers.append(_shown(type(estimator).__name__, tol, int(estimator.verbose)))
+        watchers.append(_shown(type(estimator).__name__, tol, estimator._steps(X), int(estimator.verbose)))
     watching = Watch(watchers)
     try:
         yield watching
@@ -163,12 +175,12 @@ def watch(estimator: Any, tol: float, X: Any, y: Any, sample_weight: Any) -> Ite
     watching.close(f"{estimator.status_}{_numbers(estimator.objective_, estimator.gap_)}")
 
 
-def _shown(name: str, tol: float, verbose: int) -> _Watcher:
+def _shown(name: str, tol: float, total: int | None, verbose: int) -> _Watcher:
     """A bar in a notebook or on a terminal; lines elsewhere, or where they are asked for."""
     if verbose < 2 and (output := _notebook()) is not None:
-        return Bar(name, tol, output, lambda: None)
+        return Bar(name, tol, total, output, lambda: None)
     if verbose < 2 and _is_terminal(sys.stderr):
-        return Bar(name, tol, _on_terminal(sys.stderr), lambda: print(file=sys.stderr))
+        return Bar(name, tol, total, _on_terminal(sys.stderr), lambda: print(file=sys.stderr))
     return Lines()
 
 

@@ -17,6 +17,7 @@ from . import _input
 if TYPE_CHECKING:
     from ._estimator import KernelClassifier
     from ._lq_search import LqSVCCV
+    from ._tuning import Tuning
 
 __all__ = ["coefficient_path", "decision_boundary", "margins", "objective_trace", "tuning"]
 
@@ -32,19 +33,21 @@ def _axes(count: int, width: float, height: float) -> Any:
     return axes
 
 
-def tuning(model: LqSVCCV, axes: Any = None) -> Any:
-    """The error and the number of selected columns over C, a line for each q; the choice is ringed.
+def tuning(model: LqSVCCV | Tuning, axes: Any = None) -> Any:
+    """The error over C with its standard errors, a line for each choice of the other parameters; the choice is ringed.
+
+    Of `LqSVCCV` also the number of selected columns.
 
     Parameters
     ----------
-    model : LqSVCCV
+    model : TruncatedSVCCV, CappedSVCCV, AblationSVCCV or LqSVCCV
         A fitted search.
-    axes : sequence of two matplotlib axes, default=None
-        Where to draw: the error on the first, the model's size on the second.
+    axes : matplotlib axes, or for LqSVCCV a sequence of two, default=None
+        Where to draw: the error; and on the second axes the model's size.
 
     Returns
     -------
-    sequence of two matplotlib axes
+    matplotlib axes, or a sequence of two
         The axes drawn on.
 
     Examples
@@ -55,13 +58,23 @@ def tuning(model: LqSVCCV, axes: Any = None) -> Any:
     >>> axes = plot.tuning(LqSVCCV(Cs=5, qs=[0.5, 1.0]).fit(X, y))
     >>> axes[0].get_xlabel(), len(axes[0].get_lines())
     ('C', 3)
+    >>> from outlast import TruncatedSVCCV
+    >>> plot.tuning(TruncatedSVCCV([0.1, 1.0, 10.0], gammas=["q1", "q3"], cv=3).fit(X, y)).get_ylabel()
+    'error'
     """
+    check_is_fitted(model)
+    if hasattr(model, "cv_results_"):
+        return _tuning_grid(model, _axes(1, 6.0, 4.0) if axes is None else axes)
     axes = _axes(2, 9.0, 3.6) if axes is None else axes
     error, size = axes
     chosen = (int(np.flatnonzero(model.qs_ == model.q_)[0]), int(np.flatnonzero(model.Cs_ == model.C_)[0]))
     order = np.argsort(model.Cs_)
+    splits = len(model.fold_errors_)
+    spread = model.fold_errors_.std(axis=0, ddof=1) / np.sqrt(splits) if splits > 1 else None
     for at, q in enumerate(model.qs_):
         line = error.plot(model.Cs_[order], model.errors_[at, order], marker=".", label=f"q = {q:g}")[0]
+        if spread is not None:
+            _bars(error, model.Cs_[order], model.errors_[at, order], spread[at, order], line.get_color())
         size.plot(model.Cs_[order], model.sizes_[at, order], marker=".", color=line.get_color())
     ring: dict[str, Any] = {"marker": "o", "markersize": 12, "fillstyle": "none", "color": "black", "linestyle": "none"}
     error.plot([model.C_], [model.errors_[chosen]], **ring)
@@ -72,6 +85,34 @@ def tuning(model: LqSVCCV, axes: Any = None) -> Any:
         panel.set_ylabel(label)
     error.legend()
     return axes
+
+
+def _tuning_grid(model: Any, ax: Any) -> Any:
+    """The error over C, which is the last axis of the grid."""
+    results = model.cv_results_
+    Cs = np.array(results["param_C"].data, dtype=float).reshape(model.errors_.shape)
+    size = Cs.shape[-1]
+    several = [name for name, count in zip(model.grid_names_, Cs.shape, strict=True) if count > 1 and name != "C"]
+    for first in range(0, Cs.size, size):
+        order = first + np.argsort(Cs.reshape(-1)[first : first + size])
+        x, y = Cs.reshape(-1)[order], model.errors_.reshape(-1)[order]
+        point = results["params"][first]
+        label = ", ".join(f"{name} = {point[name]:.3g}" if isinstance(point[name], float) else f"{name} = {point[name]}" for name in several)
+        line = ax.plot(x, y, marker=".", label=label)[0]
+        _bars(ax, x, y, model.standard_errors_.reshape(-1)[order], line.get_color())
+    chosen = model.errors_.reshape(-1)[model.best_index_]
+    ax.plot([model.C_], [chosen], marker="o", markersize=12, fillstyle="none", color="black", linestyle="none")
+    ax.set_xscale("log")
+    ax.set_xlabel("C")
+    ax.set_ylabel(model._error_name())
+    if several:
+        ax.legend()
+    return ax
+
+
+def _bars(ax: Any, x: Any, y: Any, spread: Any, colour: str) -> None:
+    """A standard error up and down."""
+    ax.vlines(x, y - spread, y + spread, color=colour, alpha=0.4)
 
 
 def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> Any:

@@ -3,7 +3,18 @@
 import inspect
 
 import outlast
-from outlast import AblationSVC, CappedSVC, CentroidSVC, LeaveOneOutSVC, LqSVC, LqSVCCV, TruncatedSVC
+from outlast import (
+    AblationSVC,
+    AblationSVCCV,
+    CappedSVC,
+    CappedSVCCV,
+    CentroidSVC,
+    LeaveOneOutSVC,
+    LqSVC,
+    LqSVCCV,
+    TruncatedSVC,
+    TruncatedSVCCV,
+)
 from sklearn.base import ClassifierMixin
 
 CLASSES = sorted(
@@ -11,7 +22,12 @@ CLASSES = sorted(
     key=lambda kind: kind.__name__,
 )
 
-_SMALL = {LqSVCCV: {"Cs": 3, "qs": [0.5, 1.0], "cv": 2}}
+_SMALL = {
+    LqSVCCV: {"Cs": 3, "qs": [0.5, 1.0], "cv": 2},
+    TruncatedSVCCV: {"Cs": [0.1, 10.0], "cv": 2},
+    CappedSVCCV: {"Cs": [0.1, 10.0], "cap_fractions": [0.0, 0.1], "cv": 2},
+    AblationSVCCV: {"Cs": [0.1, 10.0], "cv": 2},
+}
 """Parameters that keep a search short."""
 
 
@@ -37,6 +53,10 @@ VARIANTS = [
     CappedSVC(p=2.0, kernel="rbf"),
     CentroidSVC(kernel="rbf"),
     LeaveOneOutSVC(kernel="rbf"),
+    TruncatedSVCCV([1.0], kernel="linear", cv=2),
+    CappedSVCCV([1.0], kernel="rbf", gammas=["scale"], cap_fractions=[0.1], cv=2),
+    AblationSVCCV("reh", [1.0], kernel="rbf", gammas=["scale"], cv=2),
+    AblationSVCCV("rod", [1.0], inlier_fractions=[0.9], cv=2),
 ]
 
 

@@ -56,7 +56,7 @@ def test_pickle_and_joblib_keep_everything(estimator, tmp_path):
         public = [key for key in vars(model) if key.endswith("_") and not key.startswith("_")]
         assert {"classes_", "objective_", "margins_", "n_features_in_"} <= set(public)
         for key in public:
-            assert_array_equal(getattr(again, key), getattr(model, key), err_msg=key)
+            np.testing.assert_equal(getattr(again, key), getattr(model, key), err_msg=key)
 
 
 @EACH

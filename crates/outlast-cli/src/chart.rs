@@ -22,6 +22,8 @@ pub struct Panel<'a> {
     pub named: bool,
     /// A point to be ringed: line and position.
     pub ring: Option<(usize, usize)>,
+    /// How far each point may be off, up and down; empty where that is not told.
+    pub bars: Vec<Vec<f64>>,
 }
 
 const WIDTH: f64 = 440.0;
@@ -71,7 +73,9 @@ impl Chart<'_> {
         let (name, positions) = self.axis;
         let across = Scale::new(positions.iter().map(|x| x.log10()), left, left + WIDTH);
         let values = panel.lines.iter().flatten().copied().filter(|value| value.is_finite());
-        let up = Scale::new(values.chain([0.0]), TOP + HEIGHT, TOP);
+        let ends =
+            panel.lines.iter().zip(&panel.bars).flat_map(|(line, bars)| line.iter().zip(bars).map(|(y, bar)| y + bar));
+        let up = Scale::new(values.chain(ends.filter(|end| end.is_finite())).chain([0.0]), TOP + HEIGHT, TOP);
         let _ = writeln!(svg, "<text class=\"title\" x=\"{left}\" y=\"{}\">{}</text>", TOP - 14.0, escape(panel.title));
         for at in 0..TICKS {
             let value = up.low + (up.high - up.low) * at as f64 / (TICKS - 1) as f64;
@@ -116,6 +120,18 @@ impl Chart<'_> {
                 points.join(" "),
                 if panel.named { colour(at) } else { "#607d8b" }
             );
+        }
+        for (at, (line, bars)) in panel.lines.iter().zip(&panel.bars).enumerate() {
+            for ((x, y), bar) in positions.iter().zip(line).zip(bars).filter(|((_, y), bar)| (*y + *bar).is_finite()) {
+                let x = across.at(x.log10());
+                let _ = writeln!(
+                    svg,
+                    "<line class=\"bar\" x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\" stroke=\"{}\" stroke-opacity=\"0.5\"/>",
+                    up.at(y - bar).min(TOP + HEIGHT),
+                    up.at(y + bar),
+                    colour(at)
+                );
+            }
         }
         if let Some((line, at)) = panel.ring {
             let _ = writeln!(
@@ -175,6 +191,7 @@ mod tests {
             lines: vec![vec![0.5, 0.2, f64::NAN], vec![0.4, 0.3, 0.2]],
             named: true,
             ring: Some((1, 2)),
+            bars: vec![vec![0.1, 0.1, f64::NAN], vec![0.1; 3]],
         };
         let chart = Chart {
             title: "<b>",
@@ -184,6 +201,7 @@ mod tests {
         };
         let svg = chart.draw();
         assert_eq!(svg.matches("<polyline").count(), 2);
+        assert_eq!(svg.matches("class=\"bar\"").count(), 5);
         assert!(svg.contains("&lt;b&gt;") && svg.contains("b &amp; c") && !svg.contains("NaN"));
     }
 }

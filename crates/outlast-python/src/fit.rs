@@ -6,6 +6,7 @@ use crate::gate;
 use crate::matrix::Matrix;
 use numpy::PyReadonlyArray1;
 use outlast::model::{AblationMethod, Common};
+use outlast::select::tune::Tunable;
 use outlast::{
     Ablation, Baseline, Cap, Capped, Centroid, Class, ClassWeight, CostForm, Error, Estimator, FeatureMap, FitRequest,
     Gamma, Inliers, Kernel, Labels, LeaveOneOut, Loss, Lq, Model, Penalty, Probability, Shift, Status, Truncated,
@@ -225,18 +226,29 @@ pub fn shared(parameters: &Bound<'_, PyAny>) -> PyResult<Common> {
     parameters.extract::<SharedParameters>()?.common().map_err(to_python)
 }
 
-/// The method of that name with the parameters of a dict.
-fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
+/// The method of that name with the parameters of a dict, of those that a search can run over.
+pub fn tunable(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Tunable + Send>> {
     let common = shared(parameters)?;
-    let method: Box<dyn Estimator + Send> = match name {
+    Ok(match name {
         "truncated" => Box::new(parameters.extract::<TruncatedParameters>()?.with(common).map_err(to_python)?),
         "reh" | "rod" => {
             let form = AblationMethod::from_name(name).map_err(to_python)?;
             Box::new(parameters.extract::<AblationParameters>()?.with(common, form).map_err(to_python)?)
         }
+        "capped" => Box::new(parameters.extract::<CappedParameters>()?.with(common).map_err(to_python)?),
+        other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),
+    })
+}
+
+/// The method of that name with the parameters of a dict.
+fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
+    if ["truncated", "capped", "reh", "rod"].contains(&name) {
+        return Ok(tunable(name, parameters)?);
+    }
+    let common = shared(parameters)?;
+    let method: Box<dyn Estimator + Send> = match name {
         "lq" => Box::new(parameters.extract::<LqParameters>()?.with(common).map_err(to_python)?),
         "centroid" => Box::new(parameters.extract::<CentroidParameters>()?.with(common).map_err(to_python)?),
-        "capped" => Box::new(parameters.extract::<CappedParameters>()?.with(common).map_err(to_python)?),
         "loo" => Box::new(LeaveOneOut { common, factor: parameters.extract::<LeaveOneOutParameters>()?.factor }),
         other => return Err(PyValueError::new_err(format!("there is no method {other:?}"))),
     };

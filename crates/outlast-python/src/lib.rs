@@ -16,6 +16,7 @@ mod page;
 mod pool;
 mod search;
 mod storage;
+mod tune;
 
 use pyo3::prelude::*;
 
@@ -31,4 +32,6 @@ mod _core {
     use crate::page::write_page;
     #[pymodule_export]
     use crate::search::search_lq;
+    #[pymodule_export]
+    use crate::tune::tune;
 }

@@ -26,6 +26,10 @@ pub enum Judge<'py> {
     Set(Matrix<'py>, PyReadonlyArray1<'py, u32>),
 }
 
+pub fn splits(given: &[(Vec<u32>, Vec<u32>)]) -> Vec<Split> {
+    given.iter().map(|(train, test)| Split { train: train.clone(), test: test.clone() }).collect()
+}
+
 /// Chooses C and q of the L_q machine; returns the model and a dict of what was found on the way. `parameters` as for `fit`; lists
 /// over the grid run over q, and within it over C.
 #[pyfunction]
@@ -57,9 +61,6 @@ pub fn search_lq<'py>(
     let held = match &judge {
         Judge::Set(x, codes) => Some((x.design()?, fit::labels_of(&labels, codes)?)),
         _ => None,
-    };
-    let splits = |splits: &[(Vec<u32>, Vec<u32>)]| -> Vec<Split> {
-        splits.iter().map(|(train, test)| Split { train: train.clone(), test: test.clone() }).collect()
     };
     let (folds, splits) = match &judge {
         Judge::Folds(folds) => (*folds, None),

@@ -80,6 +80,18 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// The same without reports: for a part of the work that is reported as a whole.
+    pub fn silent(mut self) -> Self {
+        self.progress = None;
+        self
+    }
+
+    /// The same, deaf to interrupts and without a time limit: for what must be done after the caller has asked for the end.
+    pub fn to_the_end(mut self) -> Self {
+        (self.interrupt, self.finish, self.deadline) = (None, None, None);
+        self
+    }
+
     /// The same, with a time limit if there was none.
     pub fn or_time_limit(self, limit: Duration) -> Self {
         if self.deadline.is_some() { self } else { self.time_limit(limit) }

@@ -51,7 +51,7 @@ pub use model::{
     LeaveOneOut, Lq, Model, Probability, Shift, Truncated, Truncation, certify, gamma_quartiles,
 };
 pub use problem::{CustomKernel, Gamma, Kernel, KernelFunction, Loss, Penalty};
-pub use select::{Audit, AuditKernel, AuditReport, LqChoice, LqSearch, Split};
+pub use select::{Audit, AuditKernel, AuditReport, LqChoice, LqSearch, Split, Tune, Tuned};
 pub use solver::Status;
 
 /// The README's examples, run as documentation tests.

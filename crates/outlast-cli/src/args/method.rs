@@ -6,12 +6,16 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use outlast::error::quoted;
 use outlast::model::{AblationMethod, Common};
+use outlast::select::tune::Tunable;
 use outlast::{
     Ablation, Baseline, Cap, Capped, Centroid, ClassWeight, CostForm, Error, Estimator, FeatureMap, Gamma, Inliers,
     Kernel, Labels, LeaveOneOut, Loss, Lq, Penalty, Probability, Shift, Truncated, Truncation, io,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What decisions are worth, or cost.
+type Matrix = Option<Vec<Vec<f64>>>;
 
 /// The method and its parameters.
 #[derive(Args, Clone)]
@@ -158,10 +162,15 @@ impl MethodArgs {
 
     /// The method and its parameters, for data with these labels.
     pub fn parameters(&self, labels: &Labels) -> Result<Box<dyn Estimator>, Failure> {
+        let (utility, cost) = self.payoffs(labels)?;
+        self.method(self.class_weight(labels)?, utility, cost)
+    }
+
+    fn payoffs(&self, labels: &Labels) -> Result<(Matrix, Matrix), Failure> {
         let read = |path: &PathBuf, what| io::read_payoff(path, what, labels.classes());
         let utility = self.utility.as_ref().map(|path| read(path, "utility")).transpose()?;
         let cost = self.cost.as_ref().map(|path| read(path, "cost")).transpose()?;
-        self.method(self.class_weight(labels)?, utility, cost)
+        Ok((utility, cost))
     }
 
     /// An option that the method does not know is a mistake, not something to pass over.
@@ -198,20 +207,27 @@ impl MethodArgs {
         }
     }
 
-    fn method(
-        &self,
-        class_weight: ClassWeight,
-        utility: Option<Vec<Vec<f64>>>,
-        cost: Option<Vec<Vec<f64>>>,
-    ) -> Result<Box<dyn Estimator>, Failure> {
+    fn method(&self, class_weight: ClassWeight, utility: Matrix, cost: Matrix) -> Result<Box<dyn Estimator>, Failure> {
         let c = self.c.unwrap_or(Common::default().c);
         let mut method: Box<dyn Estimator> = match self.method.as_str() {
+            "lq" => Box::new(self.lq_alone(cost)?),
+            "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
+            "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
+            _ => self.tunable_alone(utility, cost)?,
+        };
+        self.fill(method.common_mut(), class_weight)?;
+        Ok(method)
+    }
+
+    /// A method that a search can run over, with its own parameters.
+    fn tunable_alone(&self, utility: Matrix, cost: Matrix) -> Result<Box<dyn Tunable>, Failure> {
+        let c = self.c.unwrap_or(Common::default().c);
+        Ok(match self.method.as_str() {
             "reh" | "rod" => {
                 let mut ablation = Ablation::new(AblationMethod::from_name(&self.method)?, c).refine(!self.no_refine);
                 ablation.inlier_fraction = self.inlier_fraction.unwrap_or_default();
                 Box::new(ablation)
             }
-            "lq" => Box::new(self.lq_alone(cost)?),
             "capped" => {
                 let mut capped = Capped::new(c).cap(self.cap.unwrap_or_default());
                 capped.power = self.power.unwrap_or(capped.power);
@@ -220,8 +236,6 @@ impl MethodArgs {
                 capped.solver = self.solver.clone().unwrap_or(capped.solver);
                 Box::new(capped)
             }
-            "centroid" => Box::new(Centroid::new(c).shift(self.shift.unwrap_or_default())),
-            "loo" => Box::new(LeaveOneOut::new().factor(self.factor.unwrap_or(LeaveOneOut::new().factor))),
             _ => {
                 let mut truncated = Truncated::new(c).global_search(self.global_search);
                 truncated.truncation = self.truncation.unwrap_or_default();
@@ -237,13 +251,19 @@ impl MethodArgs {
                 truncated.solver = self.solver.clone().unwrap_or(truncated.solver);
                 Box::new(truncated)
             }
-        };
-        self.fill(method.common_mut(), class_weight)?;
+        })
+    }
+
+    /// The method and its parameters for a search, for data with these labels.
+    pub fn tunable(&self, labels: &Labels) -> Result<Box<dyn Tunable>, Failure> {
+        let (utility, cost) = self.payoffs(labels)?;
+        let mut method = self.tunable_alone(utility, cost)?;
+        self.fill(method.common_mut(), self.class_weight(labels)?)?;
         Ok(method)
     }
 
     /// The L_q machine with its own parameters.
-    fn lq_alone(&self, cost: Option<Vec<Vec<f64>>>) -> Result<Lq, Failure> {
+    fn lq_alone(&self, cost: Matrix) -> Result<Lq, Failure> {
         let mut lq = Lq::new(self.c.unwrap_or(Common::default().c));
         lq.q = self.q.unwrap_or(lq.q);
         lq.cost = cost;

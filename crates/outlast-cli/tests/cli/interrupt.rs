@@ -31,6 +31,34 @@ fn ctrl_c_ends_a_search_with_the_best_model_so_far() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_ends_tuning_with_the_best_choice_so_far() {
+    use super::common::{Folder, Ran};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let folder = Folder::new();
+    let mut state = 1u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
+    };
+    // labels that have nothing to do with the columns: all points are alike, and nested searches take minutes
+    let row = |row: usize, draw: &mut dyn FnMut() -> f64| format!("{},{},{},{}\n", draw(), draw(), draw(), row % 2);
+    folder.file("noise.csv", (0..1500).map(|at| row(at, &mut draw)).collect::<String>());
+    let tune = ["tune", "noise.csv", "--exact", "--no-early-stopping", "--cv", "100", "--json", "-o", "model"];
+    let child = folder.command(&tune).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.err.contains("interrupted: this is the best model so far"), "{}", ran.err);
+    let json = ran.json();
+    assert_eq!((&json["status"], &json["fit"]["status"]), (&"interrupted".into(), &"interrupted".into()));
+    assert!(json["grid"].as_array().unwrap().iter().any(|point| point["state"] != "done"));
+    assert_eq!(folder.names(), ["model", "noise.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_while_reading_ends_with_130_and_leaves_nothing() {
     use super::common::Folder;
     use std::io::Write;

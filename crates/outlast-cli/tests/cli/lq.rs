@@ -97,7 +97,7 @@ fn tune_refuses_what_it_can_t_do() {
     let folder = Folder::new();
     folder.file("train.csv", table(&["no", "yes"]));
     for (arguments, words) in [
-        (&["tune", "train.csv"][..], "--method lq only"),
+        (&["tune", "train.csv", "--method", "centroid"][..], "tune chooses for"),
         (&["tune", "train.csv", "--method", "lq", "-C", "1"], "--cs"),
         (&["tune", "train.csv", "--method", "lq", "--q", "1"], "--qs"),
         (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--q 0"),

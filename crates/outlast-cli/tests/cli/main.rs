@@ -14,3 +14,4 @@ mod reference;
 mod refusals;
 mod round_trip;
 mod travel;
+mod tune;

@@ -5,6 +5,7 @@ mod design;
 mod labels;
 mod map;
 mod repeated;
+mod standard;
 
 pub use columns::Columns;
 pub(crate) use design::chunks;
@@ -12,6 +13,7 @@ pub use design::{Csr, Dense, Design, Element};
 pub use labels::{Class, Labels, Target};
 pub use map::{FeatureMap, Squared};
 pub use repeated::Repeated;
+pub use standard::{Scaling, Standardized};
 
 use crate::error::{Error, Result};
 

@@ -312,6 +312,7 @@ fn model(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
         probabilities: None,
         votes: None,
         kernel: parts.kernel.clone(),
+        scaling: None,
     };
     if parts.labels.len() == 2 {
         // positive for the larger label

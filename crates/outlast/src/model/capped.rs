@@ -130,7 +130,14 @@ impl Capped {
         concave::from_name(&self.loss)
     }
 
-    fn run(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+    /// Fits to the tolerance asked for, from one start, on the threads of the caller.
+    pub(crate) fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+        self.check()?;
+        fit::check_shapes(x, labels, request)?;
+        self.run(x, labels, request, false)
+    }
+
+    fn run(&self, x: &dyn Design, labels: &Labels, request: &FitRequest, exact: bool) -> Result<Model> {
         x.check_finite()?;
         let caps = self.common.caps(labels, request.sample_weight)?;
         let kernel = self.common.kernel.resolve(x, labels, request.sample_weight)?;
@@ -151,13 +158,19 @@ impl Capped {
             Cap::At(_) | Cap::Auto => self.cap_fraction,
         };
         let rule = if let Cap::At(_) = self.cap { CapRule::Fixed } else { CapRule::Beyond(share) };
-        let found = self.solve(&problem, rule, &request.control)?;
+        let found = self.solve(&problem, rule, exact, &request.control)?;
         self.model(&problem, labels, request, found, share)
     }
 
-    fn solve(&self, problem: &Coded, cap: CapRule, control: &Control) -> Result<Found> {
-        let settings = Settings { cap, alternating: self.solver == "alternating", ..Settings::default() };
-        let options = self.common.options(self.common.tolerance(problem.rows() * problem.functions), None);
+    /// `exact`: as exactly as costs next to nothing, and from several starts.
+    fn solve(&self, problem: &Coded, cap: CapRule, exact: bool, control: &Control) -> Result<Found> {
+        let alternating = self.solver == "alternating";
+        let settings = Settings { cap, alternating, portfolio: exact, ..Settings::default() };
+        let tolerance = match exact {
+            true => self.common.tolerance(problem.rows() * problem.functions),
+            false => self.common.tol,
+        };
+        let options = self.common.options(tolerance, None);
         let mut found = reweighted::solve(problem, &settings, &options, control)?;
         found.solution = self.common.settled(found.solution);
         Ok(found)
@@ -227,7 +240,7 @@ impl Capped {
             _ => Repeated::new(problem.x, inside.clone()),
         };
         let part = Coded { x: &x, codes: &codes, caps: &caps, ..*problem };
-        let solution = self.solve(&part, CapRule::Beyond(share), control)?.solution;
+        let solution = self.solve(&part, CapRule::Beyond(share), true, control)?.solution;
         let m = problem.functions;
         let mut decision = vec![0.0; outside.len() * m];
         for function in 0..m {
@@ -318,7 +331,7 @@ impl Estimator for Capped {
     fn fit_labels(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
-        fit::in_pool(self.common.threads, || self.run(x, labels, request))
+        fit::in_pool(self.common.threads, || self.run(x, labels, request, true))
     }
 }
 

@@ -101,6 +101,7 @@ fn check(model: &Model) -> Result<()> {
         }
         _ if summary.penalty != "l2" => refuse(&format!("one with penalty {}", summary.penalty)),
         _ if summary.payoff().is_some() => refuse("one with a utility or cost matrix"),
+        _ if model.is_standardized() => refuse("one that put the columns on one scale itself"),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! What every method is told: the parameters they share, the checks of these, and the request of a fit.
 
-use super::Model;
+use super::{Model, fit};
 use crate::control::Control;
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result, quoted};
@@ -133,6 +133,18 @@ impl Common {
             return Err(Error::parameter("class_weight", bad, "finite numbers >= 0"));
         }
         Ok(())
+    }
+
+    /// Checks rows and labels.
+    pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
+        fit::check_shapes(x, labels, request)?;
+        self.caps(labels, request.sample_weight)?;
+        x.check_finite()
+    }
+
+    /// Runs work on the threads asked for.
+    pub(crate) fn in_pool<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        fit::in_pool(self.threads, work)
     }
 
     /// The factors on C by class; `None` where all are 1.

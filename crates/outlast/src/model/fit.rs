@@ -81,7 +81,8 @@ pub(super) fn start(x: &dyn Design, labels: &Labels, request: &FitRequest) -> Re
     }
     Ok(Some(Start {
         expansion: training.expansion.clone(),
-        weights: model.predictor.weights().map(<[f64]>::to_vec),
+        // weights of other columns than these would lead astray
+        weights: model.predictor.weights().filter(|_| !model.is_standardized()).map(<[f64]>::to_vec),
         intercepts: model.predictor.intercepts.clone(),
     }))
 }
@@ -125,6 +126,7 @@ pub(super) fn predictor(
         intercepts: solution.intercepts.clone(),
         probabilities: None,
         votes: None,
+        scaling: None,
     })
 }
 

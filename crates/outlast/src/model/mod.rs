@@ -16,6 +16,7 @@ mod payoff;
 mod predictor;
 pub(crate) mod probability;
 mod probability_fit;
+mod scaled;
 mod search;
 mod truncated;
 mod truncated_fit;
@@ -225,6 +226,11 @@ impl Model {
         let sum: f64 =
             pairs.map(|(&code, &to)| matrix[truth[code as usize] * self.classes().len() + to as usize]).sum();
         Ok(Some(sum / labels.len() as f64))
+    }
+
+    /// Whether the columns were put on one scale as part of the fit.
+    pub fn is_standardized(&self) -> bool {
+        self.summary.details.get("standardized") == Some(1.0)
     }
 
     /// Columns of X that a linear model uses: those with a coefficient that is not 0.

@@ -1,7 +1,7 @@
 //! The part of a model that predicts.
 
 use super::{Probabilities, Votes};
-use crate::data::{Class, Csr, Dense, Design, FeatureMap, Squared};
+use crate::data::{Class, Csr, Dense, Design, FeatureMap, Scaling, Squared, Standardized};
 use crate::error::{Error, Result};
 use crate::problem::KernelFunction;
 use crate::solver::tiles;
@@ -105,6 +105,8 @@ pub struct Predictor {
     pub probabilities: Option<Probabilities>,
     /// How pairs of classes vote, of a model of more than two that has a function for each pair.
     pub votes: Option<Votes>,
+    /// What is done to the columns of X first, where that is part of the model and not in the weights already.
+    pub scaling: Option<Scaling>,
 }
 
 impl PartialEq for Predictor {
@@ -120,6 +122,7 @@ impl PartialEq for Predictor {
             && self.intercepts == other.intercepts
             && self.probabilities == other.probabilities
             && self.votes == other.votes
+            && self.scaling == other.scaling
     }
 }
 
@@ -168,7 +171,7 @@ impl Predictor {
             let allowed = format!("a whole number from {}, which the model has, to {}", self.features, u32::MAX);
             return Err(Error::parameter("features", features, allowed));
         }
-        let open = self.feature_names.is_none() && self.probabilities.is_none();
+        let open = self.feature_names.is_none() && self.probabilities.is_none() && self.scaling.is_none();
         match &mut self.function {
             _ if features == self.features => {}
             Function::Linear { weights } if open && weights.len() == self.features => weights.resize(features, 0.0),
@@ -183,6 +186,8 @@ impl Predictor {
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {
         self.check(x)?;
         let Predictor { function, kernel, support, coefficients, .. } = self;
+        let scaled = self.scaling.as_ref().map(|scaling| Standardized::new(x, scaling));
+        let x: &dyn Design = scaled.as_ref().map_or(x, |scaled| scaled);
         let mut decision = match (&self.votes, function) {
             (Some(votes), Function::Kernel { rows }) => votes.values(kernel, rows.as_design(), coefficients, x),
             _ => Expansion { function, kernel, support, coefficients, functions: self.functions() }.values(x),
@@ -217,7 +222,8 @@ impl Predictor {
             return Err(Error::parameter("probability", "\"none\"", allowed));
         };
         self.check(x)?;
-        Ok(probabilities.of(&self.kernel, self.classes.len(), x))
+        let of = |x: &dyn Design| probabilities.of(&self.kernel, self.classes.len(), x);
+        Ok(self.scaling.as_ref().map_or_else(|| of(x), |scaling| of(&Standardized::new(x, scaling))))
     }
 
     fn check(&self, x: &dyn Design) -> Result<()> {

@@ -16,6 +16,7 @@ use super::{Common, Estimator, FitRequest, Model, Probability, fit, truncated_fi
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
+use crate::solver::kernel::KernelStore;
 
 /// Where the loss is cut off, the paper's s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -208,10 +209,23 @@ impl Truncated {
     }
 
     /// Fits to the tolerance asked for, however small the problem, on the threads of the caller.
-    pub(crate) fn fit_roughly(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model> {
+    /// `store` has kernel rows of earlier fits to the same rows.
+    pub(crate) fn fit_roughly(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        request: &FitRequest,
+        store: &KernelStore,
+    ) -> Result<Model> {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
-        truncated_fit::run(self, None, x, labels, request, false)
+        let payoff = Payoff::of(self, labels.classes())?;
+        truncated_fit::run(self, payoff.as_ref(), x, labels, request, Some(store))
+    }
+
+    /// The matrix given, checked, and whether it holds costs.
+    pub(crate) fn given_payoff(&self, labels: &Labels) -> Result<Option<(Vec<f64>, bool)>> {
+        Ok(Payoff::of(self, labels.classes())?.map(|payoff| (payoff.given, payoff.is_cost)))
     }
 
     fn check_direct(&self) -> Result<()> {
@@ -278,7 +292,7 @@ impl Estimator for Truncated {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         let payoff = Payoff::of(self, labels.classes())?;
-        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, true))
+        fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, None))
     }
 }
 

@@ -12,22 +12,24 @@ use super::{
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};
+use crate::solver::kernel::KernelStore;
 use crate::solver::{self, Care, Options, Solution, Start};
 
-/// Fits; `exact` as in [`Task`].
+/// Fits; `rough`, where it is not as exact as it can be, brings the kernel rows that other fits share with it.
 pub(super) fn run(
     parameters: &Truncated,
     payoff: Option<&Payoff>,
     x: &dyn Design,
     labels: &Labels,
     request: &FitRequest,
-    exact: bool,
+    rough: Option<&KernelStore>,
 ) -> Result<Model> {
     x.check_finite()?;
     let loss = parameters.truncated_loss(labels.classes().len())?;
     let caps = parameters.common.caps(labels, request.sample_weight)?;
     let kernel = parameters.common.kernel.resolve(x, labels, request.sample_weight)?;
-    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request, exact };
+    let exact = rough.is_none();
+    let task = Task { parameters, payoff, x, labels, loss, caps: &caps, kernel: &kernel, request, exact, store: rough };
     let split =
         payoff.is_some() && (labels.classes().len() == 2 || loss.base().is_smooth() || parameters.penalty.selects());
     if parameters.global_search && labels.classes().len() != 2 {
@@ -66,6 +68,8 @@ pub(super) struct Task<'a> {
     /// Whether to solve as exactly as costs next to nothing, where that is more than asked for, and from several starts. A
     /// family of problems, each following the one before, needs neither.
     pub(super) exact: bool,
+    /// Kernel rows of earlier fits to the same rows.
+    pub(super) store: Option<&'a KernelStore>,
 }
 
 /// The terms of all rows, each as a row of its own.
@@ -258,7 +262,7 @@ impl Task<'_> {
             (false, None) => Care::Rough,
             (false, Some(_)) => Care::Follow,
         };
-        Options { care, ..self.parameters.common.options(tol, start) }
+        Options { care, store: self.store.cloned(), ..self.parameters.common.options(tol, start) }
     }
 
     /// A gap that costs next to nothing for data of that size, so that small fits are exact whatever the tolerance asked

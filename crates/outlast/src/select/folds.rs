@@ -23,9 +23,7 @@ pub fn stratified(labels: &Labels, folds: usize, seed: u64) -> Result<Vec<usize>
     let mut next = 0;
     for class in 0..labels.classes().len() as u32 {
         let mut rows: Vec<usize> = (0..labels.len()).filter(|&row| labels.codes()[row] == class).collect();
-        for last in (1..rows.len()).rev() {
-            rows.swap(last, (draw(&mut random) % (last as u64 + 1)) as usize);
-        }
+        shuffle(&mut rows, &mut random);
         for row in rows {
             of[row] = next % folds;
             next += 1;
@@ -54,6 +52,22 @@ impl Split {
         (0..count).map(split).collect()
     }
 
+    /// A share of the rows of each class held out, drawn by the seed: one at least, and one at least kept of a class that has two.
+    pub fn hold_out(labels: &Labels, share: f64, seed: u64) -> Split {
+        let (mut train, mut test, mut random) = (Vec::new(), Vec::new(), seed);
+        for class in 0..labels.classes().len() as u32 {
+            let mut rows: Vec<u32> =
+                (0..labels.len() as u32).filter(|&row| labels.codes()[row as usize] == class).collect();
+            shuffle(&mut rows, &mut random);
+            let held = ((share * rows.len() as f64).round() as usize).clamp(1, rows.len().saturating_sub(1).max(1));
+            test.extend_from_slice(&rows[..held.min(rows.len())]);
+            train.extend_from_slice(&rows[held.min(rows.len())..]);
+        }
+        train.sort_unstable();
+        test.sort_unstable();
+        Split { train, test }
+    }
+
     /// Checks that the rows are there, and that there are some to fit and some to judge by.
     pub fn check(&self, rows: usize) -> Result<()> {
         if self.train.is_empty() || self.test.is_empty() {
@@ -66,6 +80,13 @@ impl Split {
                 Err(Error::shape("cv", format!("row {row}"), format!("rows from 0 to {}", rows.saturating_sub(1))))
             }
         }
+    }
+}
+
+/// Every order is as likely as any other.
+pub(super) fn shuffle<T>(rows: &mut [T], random: &mut u64) {
+    for last in (1..rows.len()).rev() {
+        rows.swap(last, (draw(random) % (last as u64 + 1)) as usize);
     }
 }
 

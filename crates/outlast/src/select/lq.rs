@@ -454,7 +454,7 @@ fn largest_pull(x: &dyn Design, labels: &Labels, weights: &[f64]) -> f64 {
 }
 
 /// The codes of tuning labels among the training classes.
-fn known_codes(labels: &Labels, cols: usize, x: &dyn Design, tuning: &Labels) -> Result<Vec<u32>> {
+pub(super) fn known_codes(labels: &Labels, cols: usize, x: &dyn Design, tuning: &Labels) -> Result<Vec<u32>> {
     if x.cols() != cols {
         return Err(Error::shape("the tuning set", format!("{} columns", x.cols()), format!("{cols}, as X has")));
     }

@@ -105,6 +105,8 @@ pub struct Options {
     pub start: Option<Start>,
     /// More than the tolerance asks for, or not.
     pub care: Care,
+    /// Kernel rows of earlier fits to the same rows with the same kernel.
+    pub store: Option<kernel::KernelStore>,
 }
 
 impl Default for Options {
@@ -117,6 +119,7 @@ impl Default for Options {
             seed: 0,
             start: None,
             care: Care::Full,
+            store: None,
         }
     }
 }

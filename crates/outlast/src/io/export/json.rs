@@ -6,6 +6,7 @@
 //!  "feature_map": "identity" | "squares",
 //!  "coef": [[...], ...]                                  linear: a list per function; squares: the columns, then their squares
 //!  "support_vectors": [[...], ...], "dual_coef": [[...], ...]      other kernels: a row and its coefficients, one per function
+//!  "scaling": {"shift": [...], "scale": [...]} or null             what is done to the columns of x first: (x - shift) / scale
 //!  "support": [...]                                      precomputed: which columns of a row count
 //!  "intercept": [...]}
 //! ```
@@ -55,6 +56,8 @@ pub(super) fn export(model: &Model) -> Result<Exported> {
         }
     }
     set("intercept", json!(predictor.intercepts));
+    let scaling = predictor.scaling.as_ref();
+    set("scaling", json!(scaling.map(|scaling| json!({"shift": scaling.shift, "scale": scaling.scale}))));
     let mut bytes = Value::Object(object).to_string().into_bytes();
     bytes.push(b'\n');
     Ok(Exported { bytes, notes: Vec::new() })

@@ -16,6 +16,10 @@ pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
     let Function::Linear { weights } = &predictor.function else {
         return Err(refuse(ExportFormat::Liblinear, what(predictor), "another one, or a linear model"));
     };
+    if predictor.scaling.is_some() {
+        let with = "columns that the model itself puts on one scale";
+        return Err(refuse(ExportFormat::Liblinear, with, "onnx or json, or a model of columns scaled beforehand"));
+    }
     let (labels, notes) = numbered(predictor);
     let (d, two) = (predictor.features, predictor.classes.len() == 2);
     let labels: Vec<String> = labels.iter().map(i32::to_string).collect();

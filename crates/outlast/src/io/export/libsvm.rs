@@ -18,6 +18,10 @@ use crate::problem::KernelFunction;
 use std::fmt::Write;
 
 pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
+    if predictor.scaling.is_some() {
+        let with = format!("{} of columns that the model itself puts on one scale", what(predictor));
+        return Err(refuse(ExportFormat::Libsvm, with, "onnx or json, or a model of columns scaled beforehand"));
+    }
     let layout = match &predictor.votes {
         Some(votes) => of_pairs(predictor, votes),
         None if predictor.classes.len() == 2 => of_two(predictor),

@@ -9,6 +9,8 @@
 //! sigmoid   tanh(gamma X S' + coef0) A + b
 //! ```
 //!
+//! A model that puts its columns on one scale begins with (X - shift) / scale in the place of X.
+//!
 //! Plain operators of the standard set, nothing of the machine learning domain. Two classes: the second where the score is
 //! positive; more: the largest score, the first of equals.
 
@@ -33,15 +35,16 @@ const WHOLE: i32 = 2;
 
 pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
     let mut graph = Graph::default();
+    let x = graph.scaled(predictor);
     let scores = match &predictor.function {
-        Function::Linear { weights } => graph.linear("X", weights, predictor),
+        Function::Linear { weights } => graph.linear(&x, weights, predictor),
         Function::Squares { weights } => {
-            let squares = graph.node("Mul", &["X", "X"], &[]);
-            let both = graph.node("Concat", &["X", &squares], &[("axis", 1)]);
+            let squares = graph.node("Mul", &[&x, &x], &[]);
+            let both = graph.node("Concat", &[&x, &squares], &[("axis", 1)]);
             graph.linear(&both, weights, predictor)
         }
         Function::Kernel { rows } => {
-            let values = graph.kernel(predictor, rows)?;
+            let values = graph.kernel(&x, predictor, rows)?;
             let m = predictor.functions();
             let coefficients = predictor.coefficients.clone();
             let weights = graph.numbers("dual_coef", &[coefficients.len() / m, m], coefficients);
@@ -112,6 +115,18 @@ impl Graph {
         name.to_string()
     }
 
+    /// The columns as the functions take them.
+    fn scaled(&mut self, predictor: &Predictor) -> String {
+        let Some(scaling) = &predictor.scaling else { return "X".to_string() };
+        let d = predictor.features;
+        let (shift, scale) = (
+            self.numbers("shift", &[1, d], scaling.shift.clone()),
+            self.numbers("scale", &[1, d], scaling.scale.clone()),
+        );
+        let centred = self.node("Sub", &["X", &shift], &[]);
+        self.node("Div", &[&centred, &scale], &[])
+    }
+
     /// X W'
     fn linear(&mut self, x: &str, weights: &[f64], predictor: &Predictor) -> String {
         let m = predictor.functions();
@@ -122,7 +137,7 @@ impl Graph {
     }
 
     /// Kernel values, rows x support vectors.
-    fn kernel(&mut self, predictor: &Predictor, rows: &Rows) -> Result<String> {
+    fn kernel(&mut self, x: &str, predictor: &Predictor, rows: &Rows) -> Result<String> {
         let rows = rows.as_design();
         let (s, d) = (Design::rows(rows), rows.cols());
         let mut turned = vec![0.0; d * s];
@@ -134,10 +149,10 @@ impl Graph {
             });
         }
         let vectors = self.numbers("support_vectors", &[d, s], turned);
-        let inner = self.node("MatMul", &["X", &vectors], &[]);
+        let inner = self.node("MatMul", &[x, &vectors], &[]);
         match predictor.kernel {
             KernelFunction::Rbf { gamma } => {
-                let squares = self.node("Mul", &["X", "X"], &[]);
+                let squares = self.node("Mul", &[x, x], &[]);
                 let axis = self.whole("axis", vec![1]);
                 let own = self.node("ReduceSum", &[&squares, &axis], &[("keepdims", 1)]);
                 let lengths = self.numbers("lengths", &[1, s], lengths);

@@ -2,7 +2,7 @@
 
 use super::container::{Arrays, Entry, Reader};
 use super::probability;
-use crate::data::{Class, Csr, Dense, Design};
+use crate::data::{Class, Csr, Dense, Design, Scaling};
 use crate::error::quoted;
 use crate::model::{Baseline, CostForm, Details, Function, METHODS, Model, Predictor, Rows, Summary, Votes};
 use crate::problem::KernelFunction;
@@ -119,6 +119,10 @@ pub(super) fn pack(model: &Model) -> (Header, Arrays) {
     if let Some(probabilities) = &predictor.probabilities {
         probability::pack(probabilities, predictor.features, &mut arrays);
     }
+    if let Some(Scaling { shift, scale }) = &predictor.scaling {
+        arrays.f64("shift", &[shift.len()], shift);
+        arrays.f64("scale", &[scale.len()], scale);
+    }
     let header = Header {
         method: summary.method.clone(),
         loss: summary.loss.clone(),
@@ -197,6 +201,10 @@ pub(super) fn unpack(header: Header, reader: &Reader) -> Outcome<Model> {
             intercepts: reader.f64("intercept")?.0,
             probabilities,
             votes: unpack_votes(reader)?,
+            scaling: match reader.has("shift") {
+                true => Some(Scaling { shift: reader.f64("shift")?.0, scale: reader.f64("scale")?.0 }),
+                false => None,
+            },
         },
         summary: Summary {
             method: header.method,
@@ -347,6 +355,15 @@ pub(super) fn check(model: &Model) -> Outcome<()> {
     require(coefficients.iter().all(|value| value.is_finite()), "every coefficient must be finite")?;
     require(predictor.intercepts.len() == functions, "there must be one intercept per function")?;
     require(predictor.intercepts.iter().all(|b| b.is_finite()), "every intercept must be finite")?;
+    let is_scaling = |Scaling { shift, scale }: &Scaling| {
+        [shift, scale].iter().all(|numbers| numbers.len() == predictor.features)
+            && shift.iter().all(|shift| shift.is_finite())
+            && scale.iter().all(|scale| scale.is_finite() && *scale > 0.0)
+    };
+    require(
+        predictor.scaling.as_ref().is_none_or(is_scaling),
+        "shift and scale must have a finite number per column, scale > 0",
+    )?;
     if let Some(probabilities) = &predictor.probabilities {
         probability::check(probabilities, predictor, summary.rows)?;
     }

@@ -10,13 +10,14 @@ mod probability;
 use super::atomic::write_atomically;
 use super::libsvm_model;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, Predictor};
 use container::{MAGIC, PREAMBLE, Reader};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The newest format. A model is written in the oldest that says all of it: 3, with probabilities 4, with votes of pairs 5.
+/// The newest format. A model is written in the oldest that says all of it: 3, with probabilities 4, with votes of pairs or a scaling of the
+/// columns 5.
 pub const FORMAT_VERSION: u32 = 5;
 
 /// Writes a model file, atomically.
@@ -28,7 +29,8 @@ pub const FORMAT_VERSION: u32 = 5;
 /// # let path = folder.path().join("model.outlast");
 /// # let predictor = Predictor { classes: vec!["no".into(), "yes".into()], feature_names: None, features: 1,
 /// #     kernel: KernelFunction::Linear, support: vec![], coefficients: vec![],
-/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None, votes: None };
+/// #     function: Function::Linear { weights: vec![0.1] }, intercepts: vec![0.2], probabilities: None, votes: None,
+/// #     scaling: None };
 /// # let summary = Summary { method: "truncated".into(), c: 1.0, loss: "hinge".into(), truncation: Some(-1.0),
 /// #     penalty: "l2".into(), utility: None, cost: None, cost_form: "utility".into(),
 /// #     utility_baseline: "keep".into(), class_weight: None, fit_intercept: true, tol: 1e-4, max_iter: 100,
@@ -85,10 +87,11 @@ fn pack(model: &Model) -> std::result::Result<Vec<u8>, String> {
     header::check(model)?;
     let (header, arrays) = header::pack(model);
     let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-    let version = match (&model.predictor.votes, &model.predictor.probabilities) {
-        (Some(_), _) => FORMAT_VERSION,
-        (None, Some(_)) => 4,
-        (None, None) => 3,
+    let Predictor { votes, scaling, probabilities, .. } = &model.predictor;
+    let version = match probabilities {
+        _ if votes.is_some() || scaling.is_some() => FORMAT_VERSION,
+        Some(_) => 4,
+        None => 3,
     };
     Ok(arrays.seal(version, &header))
 }

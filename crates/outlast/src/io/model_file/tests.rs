@@ -19,6 +19,7 @@ fn linear(weights: Vec<f64>) -> Model {
             intercepts: vec![0.3],
             probabilities: None,
             votes: None,
+            scaling: None,
         },
         summary: Summary {
             method: "truncated".to_string(),
@@ -150,9 +151,9 @@ prop_compose! {
         (features, support) in Just((features.max(support), support)),
     ) -> Predictor {
         let support = (0..support as u32).collect();
-        let (probabilities, votes) = (None, None);
+        let (probabilities, votes, scaling) = (None, None, None);
         Predictor {
-            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities, votes
+            classes, feature_names: names, features, kernel, support, coefficients, function, intercepts, probabilities, votes, scaling
         }
     }
 }

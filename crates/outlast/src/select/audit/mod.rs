@@ -42,6 +42,7 @@ use crate::data::{Design, Labels, Target};
 use crate::error::{Error, Result};
 use crate::model::{FitRequest, Model, Truncated, Truncation};
 use crate::problem::{Gamma, Kernel, KernelFunction, Loss};
+use crate::solver::kernel::KernelStore;
 use chances::{Sigmoid, couple, normalize};
 use fits::{Field, Scheme};
 use rayon::prelude::*;
@@ -380,7 +381,7 @@ impl Audit {
         let stop = || control.check().is_err();
         let control = Control::default().interrupt(&stop);
         let request = FitRequest { control, ..FitRequest::default() };
-        self.final_method(c, kernel).fit_roughly(scaled.design(), labels, &request)
+        self.final_method(c, kernel).fit_roughly(scaled.design(), labels, &request, &KernelStore::default())
     }
 }
 

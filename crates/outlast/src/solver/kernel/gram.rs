@@ -9,8 +9,10 @@
 //! the rbf kernel is 0 either way; among themselves it is computed in f64.
 
 mod many;
+mod store;
 
 pub(crate) use many::place;
+pub use store::KernelStore;
 
 use super::super::tiles::{self, Aligned, PANEL, Panels, Prepared};
 use crate::data::Design;
@@ -32,6 +34,8 @@ pub(crate) struct Gram<'a> {
     unit: f64,
     diagonal: Vec<f32>,
     kept: Kept,
+    /// Where kept rows come from and go to.
+    store: Option<KernelStore>,
     /// Whether a caller's kernel returned something that is no number.
     broken: AtomicBool,
 }
@@ -68,6 +72,7 @@ fn pack(prepared: &Prepared, rows: Vec<u32>, room: usize) -> Packed {
 }
 
 /// Whole rows of K in slots.
+#[derive(Default)]
 struct Kept {
     values: Aligned,
     slot: Vec<u32>,
@@ -96,7 +101,18 @@ impl<'a> Gram<'a> {
         let length = rows.next_multiple_of(PANEL);
         let slots = if dear { (keep_bytes / (4 * length.max(1))).min(rows) } else { 0 };
         let kept = Kept { values: Aligned::default(), slot: vec![NONE; rows], used: 0, slots };
-        Ok(Gram { x, kernel, isa, rows, source, unit, diagonal, kept, broken: AtomicBool::new(false) })
+        Ok(Gram { x, kernel, isa, rows, source, unit, diagonal, kept, store: None, broken: AtomicBool::new(false) })
+    }
+
+    /// The same with the rows that earlier fits to the same rows with the same kernel have kept.
+    pub(crate) fn with_store(mut self, store: Option<&KernelStore>) -> Gram<'a> {
+        if let Some(store) = store.filter(|_| self.keeps_rows()) {
+            if let Some(kept) = store.take(self.rows, self.kept.slots) {
+                self.kept = kept;
+            }
+            self.store = Some(store.clone());
+        }
+        self
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -333,6 +349,14 @@ impl<'a> Gram<'a> {
             *sum /= self.unit;
         }
         sums
+    }
+}
+
+impl Drop for Gram<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = self.store.take() {
+            store.put(std::mem::take(&mut self.kept));
+        }
     }
 }
 

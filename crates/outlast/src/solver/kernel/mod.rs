@@ -31,6 +31,7 @@ use dual::Dual;
 use gram::Gram;
 use two_level::{Sizes, Solver};
 
+pub use gram::KernelStore;
 pub use many::{solve_many, solve_many_on};
 pub use shifted::solve_shifted;
 
@@ -148,7 +149,7 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
     fn prepare(isa: Isa, problem: &'p TwoClass<'a>, options: &'o Options) -> Result<Self> {
         let sizes = Sizes::new(options.cache_bytes / 2);
         let keep = options.cache_bytes.saturating_sub(sizes.bytes());
-        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
+        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?.with_store(options.store.as_ref());
         Ok(Machine::new(problem, gram, Solver::new(sizes, options)))
     }
 

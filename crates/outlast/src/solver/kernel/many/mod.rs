@@ -134,7 +134,7 @@ impl<'p, 'a, 'o> Machine<'p, 'a, 'o> {
     fn prepare(isa: Isa, problem: &'p ManyClass<'a>, options: &'o Options) -> Result<Self> {
         let sizes = Sizes::new(options.cache_bytes / 2);
         let keep = options.cache_bytes.saturating_sub(sizes.bytes());
-        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?;
+        let gram = Gram::new(problem.x, problem.kernel, isa, keep)?.with_store(options.store.as_ref());
         let straight = matches!(problem.terms, Terms::Own);
         let cost_form = matches!(problem.terms, Terms::Cost(_));
         let joint = Joint::new(gram, problem.classes, problem.intercept, straight, cost_form);

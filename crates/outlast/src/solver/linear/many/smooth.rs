@@ -85,7 +85,8 @@ fn soft_max(a: &[f64], width: f64, weights: &mut [f64], support: &mut Vec<usize>
     let top = a[best];
     weights.fill(0.0);
     support.clear();
-    if !(top - a[next] < width) {
+    // a width below the rounding of the largest is none
+    if !(top - a[next] < width && top - width < top) {
         weights[best] = 1.0;
         support.push(best);
         return (top, 0.0);

@@ -1,14 +1,14 @@
-//! `outlast tune`: parameters chosen by data, then the model.
+//! `outlast tune --method lq`: C and q along paths.
 
-use super::fit::{self, Fitted};
-use super::labels_of;
+use super::{Found, check_columns, column_name};
 use crate::args::tune::{TuneArgs, Values};
 use crate::chart::{Chart, Panel};
-use crate::destination;
+use crate::commands::fit::Fitted;
+use crate::commands::labels_of;
 use crate::failure::Failure;
 use crate::output::{self, Pairs, count, short};
 use crate::watch::Watch;
-use outlast::error::{quoted, shown};
+use outlast::error::shown;
 use outlast::select::default_cs;
 use outlast::{FitRequest, LqChoice, LqSearch, io};
 use serde_json::{Value, json};
@@ -19,66 +19,32 @@ use std::time::Instant;
 const SHOWN: usize = 5;
 const COLUMNS: usize = 10;
 
-/// Runs the command.
-pub fn run(request: &TuneArgs) -> Result<(), Failure> {
-    check(request)?;
-    let files = [
-        ("--output", request.output.as_deref()),
-        ("--grid", request.grid.as_deref()),
-        ("--plot", request.plot.as_deref()),
-    ];
-    let taken = destination::check(&files, request.show.json)?;
-    destination::check_no_terminal("--output", request.output.as_deref())?;
-    let watch = Watch::start(request.show.quiet);
-    let (fitted, choice) = search(request, &watch)?;
-    watch.say("writing");
-    watch.write(|| -> Result<(), Failure> {
-        if let Some(path) = &request.output {
-            fitted.write_model(path)?;
-        }
-        if let Some(path) = &request.grid {
-            destination::write(path, |out| write_grid(&choice, out))?;
-        }
-        if let Some(path) = &request.plot {
-            let picture = draw(&choice, request.method.cost.is_some());
-            destination::write(path, |out| out.write_all(picture.as_bytes()))?;
-        }
-        Ok(())
-    })?;
-    drop(watch);
-    fit::tell(&fitted, request.show.quiet);
-    if request.show.json {
-        output::print_json(&json(request, &fitted, &choice))
-    } else if request.show.quiet {
-        Ok(())
-    } else if taken {
-        output::tell(text(request, &fitted, &choice).trim_end());
-        Ok(())
-    } else {
-        output::print(&text(request, &fitted, &choice))
-    }
-}
+/// Values tried unless others are asked for.
+const CS: usize = 20;
+const QS: [f64; 6] = [0.3, 0.5, 0.75, 1.0, 1.5, 2.0];
 
-/// What can be refused before any file is read.
-fn check(request: &TuneArgs) -> Result<(), Failure> {
+/// Refuses what only other methods know.
+pub fn check(request: &TuneArgs) -> Result<(), Failure> {
     let usage = |problem: String| Err(Failure::Usage(problem));
-    if request.method.method != "lq" {
-        return usage(format!("--method {}: tune chooses for --method lq only", request.method.method));
+    if let Some((option, ..)) = request.lists().into_iter().find(|(option, ..)| *option != "--qs") {
+        return usage(format!("{option} is no option of --method lq"));
     }
-    for (option, given, instead) in
-        [("--c", request.method.c.is_some(), "--cs"), ("--q", request.method.q.is_some(), "--qs")]
-    {
-        if given {
-            return usage(format!("{option} is what tune chooses; give the values to try with {instead}"));
-        }
+    let options = [
+        ("--holdout", request.holdout.is_some()),
+        ("--nested", request.nested.is_some()),
+        ("--halving", request.halving),
+        ("--exact", request.exact),
+        ("--rule", request.rule != "best"),
+        ("--solver", request.method.solver.is_some()),
+    ];
+    match options.iter().find(|(_, given)| *given) {
+        Some((option, _)) => usage(format!("{option} is no option of tune --method lq")),
+        None => Ok(()),
     }
-    if request.method.solver.is_some() {
-        return usage("--solver is no option of tune".to_string());
-    }
-    request.method.check(&request.data)
 }
 
-fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failure> {
+/// Searches.
+pub fn search(request: &TuneArgs, watch: &Watch) -> Result<Found, Failure> {
     let start = Instant::now();
     watch.say(format!("reading {}", request.data.display()));
     let table = io::read_table(&request.data, &request.input.options(request.weight_column.as_deref()))?;
@@ -94,10 +60,14 @@ fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failu
     let tuning = tuning.as_ref().map(|table| labels_of(table).map(|labels| (table, labels))).transpose()?;
     let read_seconds = start.elapsed().as_secs_f64();
     let cs = match &request.cs {
-        Values::Given(cs) => cs.clone(),
-        Values::Count(count) => default_cs(&base, table.design(), labels, table.weights.as_deref(), *count)?,
+        Some(Values::Given(cs)) => cs.clone(),
+        count => {
+            let count = if let Some(Values::Count(count)) = count { *count } else { CS };
+            default_cs(&base, table.design(), labels, table.weights.as_deref(), count)?
+        }
     };
-    let search = LqSearch::new(cs, request.qs.clone()).base(base).folds(request.cv);
+    let qs = request.qs.clone().unwrap_or(QS.to_vec());
+    let search = LqSearch::new(cs, qs).base(base).folds(request.cv);
     watch.say("searching");
     let start = Instant::now();
     let mut choice = watch.run(
@@ -122,22 +92,20 @@ fn search(request: &TuneArgs, watch: &Watch) -> Result<(Fitted, LqChoice), Failu
     let model = choice.model.clone();
     // what is shown of each training row is the model's, not the search's
     choice.model.training = None;
-    Ok((Fitted { table, model, read_seconds, fit_seconds }, choice))
+    Ok(described(request, Fitted { table, model, read_seconds, fit_seconds }, &choice))
 }
 
-/// Columns go by position, so that their names, where both files have any, must be the same.
-fn check_columns(data: &io::Table, tuning: &io::Table) -> Result<(), Failure> {
-    let (Some(names), Some(others)) = (&data.feature_names, &tuning.feature_names) else { return Ok(()) };
-    match names.iter().zip(others).position(|(name, other)| name != other) {
-        None => Ok(()),
-        Some(at) => Err(Failure::Usage(format!(
-            "--tuning {}: feature {} is {}, but {} in {}; both files must have the same columns in the same order",
-            tuning.source.display(),
-            at + 1,
-            quoted(&others[at]),
-            quoted(&names[at]),
-            data.source.display()
-        ))),
+/// What was found, in every form it is asked for.
+fn described(request: &TuneArgs, fitted: Fitted, choice: &LqChoice) -> Found {
+    let mut grid = Vec::new();
+    // writing to memory does not fail
+    let _ = write_grid(choice, &mut grid);
+    Found {
+        text: text(request, &fitted, choice),
+        json: json(request, &fitted, choice),
+        grid,
+        picture: draw(choice, request.method.cost.is_some()),
+        fitted,
     }
 }
 
@@ -170,15 +138,21 @@ fn draw(choice: &LqChoice, costs: bool) -> String {
     let ring = Some((choice.chosen / count, place));
     let error = if costs { "mean cost" } else { "error" };
     let grid = [
-        Panel { title: error, lines: lines(&|at| choice.mean_errors[at]), named: true, ring },
-        Panel { title: "selected columns", lines: lines(&|at| choice.path[at].size as f64), named: true, ring },
+        Panel { title: error, lines: lines(&|at| choice.mean_errors[at]), named: true, ring, bars: Vec::new() },
+        Panel {
+            title: "selected columns",
+            lines: lines(&|at| choice.path[at].size as f64),
+            named: true,
+            ring,
+            bars: Vec::new(),
+        },
     ];
     let first = choice.chosen / count * count;
     let size = choice.path[first].weights.len();
     let path = (0..size).map(|w| order.iter().map(|&at| choice.path[first + at].weights[w]).collect::<Vec<f64>>());
     let moving: Vec<Vec<f64>> = path.filter(|line| line.iter().any(|&w| w != 0.0)).collect();
     let title = format!("coefficients, q = {}", short(choice.q));
-    let coefficients = Panel { title: &title, lines: moving, named: false, ring: None };
+    let coefficients = Panel { title: &title, lines: moving, named: false, ring: None, bars: Vec::new() };
     let head = format!(
         "C = {} and q = {} chosen, {error} {:.4}",
         short(choice.c),
@@ -197,13 +171,6 @@ fn stable(fitted: &Fitted, choice: &LqChoice) -> Vec<(usize, f64)> {
     stable.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     debug_assert!(choice.stability.is_empty() || choice.stability.len() == fitted.table.cols());
     stable
-}
-
-fn column_name(fitted: &Fitted, column: usize) -> Value {
-    match &fitted.table.feature_names {
-        Some(names) => json!(names[column]),
-        None => json!(column + 1),
-    }
 }
 
 fn text(request: &TuneArgs, fitted: &Fitted, choice: &LqChoice) -> String {
@@ -268,9 +235,13 @@ fn json(request: &TuneArgs, fitted: &Fitted, choice: &LqChoice) -> Value {
         .collect();
     json!({
         "command": "tune",
+        "method": "lq",
+        "chosen": {"C": choice.c, "q": choice.q},
         "c": choice.c,
         "q": choice.q,
+        "measure": if request.method.cost.is_some() { "mean cost" } else { "error" },
         "error": choice.mean_errors[choice.chosen],
+        "status": "converged",
         "cv": request.tuning.is_none().then_some(request.cv),
         "tuning": request.tuning.as_ref().map(|path| path.to_string_lossy()),
         "grid": grid,

@@ -1,0 +1,110 @@
+//! `outlast tune`: parameters chosen by data, then the model.
+
+mod grid;
+mod lq;
+
+use super::fit::{self, Fitted};
+use crate::args::tune::TuneArgs;
+use crate::destination;
+use crate::failure::Failure;
+use crate::output;
+use crate::watch::Watch;
+use outlast::error::quoted;
+use outlast::io;
+use serde_json::{Value, json};
+
+/// What was found, in every form it is asked for.
+struct Found {
+    fitted: Fitted,
+    text: String,
+    json: Value,
+    /// CSV.
+    grid: Vec<u8>,
+    /// SVG.
+    picture: String,
+}
+
+/// Runs the command.
+pub fn run(request: &TuneArgs) -> Result<(), Failure> {
+    check(request)?;
+    let files = [
+        ("--output", request.output.as_deref()),
+        ("--grid", request.grid.as_deref()),
+        ("--plot", request.plot.as_deref()),
+    ];
+    let taken = destination::check(&files, request.show.json)?;
+    destination::check_no_terminal("--output", request.output.as_deref())?;
+    let watch = Watch::start(request.show.quiet);
+    let found = match request.method.method.as_str() {
+        "lq" => lq::search(request, &watch)?,
+        _ => grid::search(request, &watch)?,
+    };
+    watch.say("writing");
+    watch.write(|| -> Result<(), Failure> {
+        if let Some(path) = &request.output {
+            found.fitted.write_model(path)?;
+        }
+        if let Some(path) = &request.grid {
+            destination::write(path, |out| out.write_all(&found.grid))?;
+        }
+        if let Some(path) = &request.plot {
+            destination::write(path, |out| out.write_all(found.picture.as_bytes()))?;
+        }
+        Ok(())
+    })?;
+    drop(watch);
+    fit::tell(&found.fitted, request.show.quiet);
+    if request.show.json {
+        output::print_json(&found.json)
+    } else if request.show.quiet {
+        Ok(())
+    } else if taken {
+        output::tell(found.text.trim_end());
+        Ok(())
+    } else {
+        output::print(&found.text)
+    }
+}
+
+/// What can be refused before any file is read.
+fn check(request: &TuneArgs) -> Result<(), Failure> {
+    let usage = |problem: String| Err(Failure::Usage(problem));
+    let method = request.method.method.as_str();
+    if matches!(method, "centroid" | "loo") {
+        return usage(format!("--method {method}: tune chooses for truncated, capped, reh, rod and lq"));
+    }
+    let singles = [("--c", request.method.c.is_some(), "--cs"), ("--q", request.method.q.is_some(), "--qs")];
+    for (option, given, instead) in singles {
+        if given {
+            return usage(format!("{option} is what tune chooses; give the values to try with {instead}"));
+        }
+    }
+    match method {
+        "lq" => lq::check(request)?,
+        _ => grid::check(request)?,
+    }
+    request.method.check(&request.data)
+}
+
+/// Columns go by position, so that their names, where both files have any, must be the same.
+fn check_columns(data: &io::Table, tuning: &io::Table) -> Result<(), Failure> {
+    let (Some(names), Some(others)) = (&data.feature_names, &tuning.feature_names) else { return Ok(()) };
+    match names.iter().zip(others).position(|(name, other)| name != other) {
+        None => Ok(()),
+        Some(at) => Err(Failure::Usage(format!(
+            "--tuning {}: feature {} is {}, but {} in {}; both files must have the same columns in the same order",
+            tuning.source.display(),
+            at + 1,
+            quoted(&others[at]),
+            quoted(&names[at]),
+            data.source.display()
+        ))),
+    }
+}
+
+fn column_name(fitted: &Fitted, column: usize) -> Value {
+    match &fitted.table.feature_names {
+        Some(names) => json!(names[column]),
+        None => json!(column + 1),
+    }
+}

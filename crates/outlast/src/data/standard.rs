@@ -1,0 +1,216 @@
+//! Columns of mean 0 and variance 1.
+//!
+//! ```text
+//! z = (x - shift) / scale,    shift the weighted mean of the column, scale the root of its weighted variance
+//! ```
+//!
+//! A column without spread has the scale 1. Sparse rows are only divided (shift = 0), so that zeros stay zeros.
+
+use super::Design;
+use std::ops::Range;
+
+/// Far rows of new data are pulled in to this many deviations, so that squares stay finite.
+const FARTHEST: f64 = 1e100;
+
+/// What is subtracted from each column, and what it is divided by.
+///
+/// ```
+/// use outlast::Dense;
+/// use outlast::data::Scaling;
+/// let x = Dense::from_rows(&[[1.0, 7.0], [3.0, 7.0]]);
+/// let scaling = Scaling::of(&x, None);
+/// assert_eq!((scaling.shift, scaling.scale), (vec![2.0, 7.0], vec![1.0, 1.0]));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// One number per column; all 0 for sparse data.
+    pub shift: Vec<f64>,
+    /// One number > 0 per column.
+    pub scale: Vec<f64>,
+}
+
+impl Scaling {
+    /// Mean and deviation of the columns, each row counted as often as its weight says.
+    pub fn of(x: &dyn Design, weights: Option<&[f64]>) -> Scaling {
+        let (n, d) = (x.rows(), x.cols());
+        let total = weights.map_or(n as f64, |weights| weights.iter().sum());
+        // shares, so that huge weights stay finite
+        let share = |row: usize| weights.map_or(1.0, |weights| weights[row]) / total;
+        if !(total > 0.0) {
+            return Scaling { shift: vec![0.0; d], scale: vec![1.0; d] };
+        }
+        // in units of the largest entry: no overflow for 1e200, no underflow for 1e-200
+        let mut unit = vec![0.0f64; d];
+        each(x, |_, column, value| unit[column] = unit[column].max(value.abs()));
+        unit.iter_mut().for_each(|unit| *unit = if unit.is_normal() { *unit } else { 1.0 });
+        let mut mean = vec![0.0; d];
+        each(x, |row, column, value| mean[column] += share(row) * (value / unit[column]));
+        // stored entries about the mean, and the zeros that are left out
+        let (mut variance, mut stored) = (vec![0.0; d], vec![0.0; d]);
+        each(x, |row, column, value| {
+            variance[column] += share(row) * (value / unit[column] - mean[column]).powi(2);
+            stored[column] += share(row);
+        });
+        let rounding = n as f64 * f64::EPSILON;
+        let scale = |column: usize| {
+            let (mean, zeros) = (mean[column], (1.0 - stored[column]).max(0.0));
+            let variance = variance[column] + if x.is_sparse() { zeros * mean * mean } else { 0.0 };
+            // no more than rounding makes of a constant column
+            let spread = variance > rounding * variance + (rounding * mean).powi(2);
+            let scale = variance.sqrt() * unit[column];
+            if spread && scale.is_normal() { scale } else { 1.0 }
+        };
+        let scale: Vec<f64> = (0..d).map(scale).collect();
+        let shift = match x.is_sparse() {
+            true => vec![0.0; d],
+            false => mean.iter().zip(&unit).map(|(mean, unit)| mean * unit).collect(),
+        };
+        Scaling { shift, scale }
+    }
+
+    /// Whether anything is subtracted, so that zeros do not stay zeros.
+    pub fn shifts(&self) -> bool {
+        self.shift.iter().any(|&shift| shift != 0.0)
+    }
+
+    fn apply(&self, column: usize, value: f64) -> f64 {
+        let (shift, scale) = (self.shift[column], self.scale[column]);
+        let difference = value - shift;
+        // the difference of two huge numbers may not be a number that exists
+        let z = if difference.is_finite() { difference / scale } else { value / scale - shift / scale };
+        z.clamp(-FARTHEST, FARTHEST)
+    }
+}
+
+fn each(x: &dyn Design, mut visit: impl FnMut(usize, usize, f64)) {
+    for row in 0..x.rows() {
+        x.for_each(row, &mut |column, value| visit(row, column, value));
+    }
+}
+
+/// A view of `x` with its columns on one scale.
+pub struct Standardized<'a> {
+    x: &'a dyn Design,
+    scaling: &'a Scaling,
+    sparse: bool,
+}
+
+impl<'a> Standardized<'a> {
+    /// The view; `scaling` must have as many columns as `x`.
+    pub fn new(x: &'a dyn Design, scaling: &'a Scaling) -> Self {
+        Standardized { x, scaling, sparse: x.is_sparse() && !scaling.shifts() }
+    }
+}
+
+impl Design for Standardized<'_> {
+    fn rows(&self) -> usize {
+        self.x.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.x.cols()
+    }
+
+    fn stored(&self) -> usize {
+        if self.sparse { self.x.stored() } else { self.x.rows() * self.x.cols() }
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.sparse
+    }
+
+    fn for_each(&self, row: usize, visit: &mut dyn FnMut(usize, f64)) {
+        if self.sparse || !self.x.is_sparse() {
+            return self.x.for_each(row, &mut |column, value| visit(column, self.scaling.apply(column, value)));
+        }
+        let mut values = vec![0.0; self.cols()];
+        self.copy_row(row, &mut values);
+        values.into_iter().enumerate().for_each(|(column, value)| visit(column, value));
+    }
+
+    fn dot(&self, row: usize, w: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        self.for_each(row, &mut |column, value| sum += value * w[column]);
+        sum
+    }
+
+    fn add_scaled(&self, row: usize, a: f64, out: &mut [f64]) {
+        self.for_each(row, &mut |column, value| out[column] += a * value);
+    }
+
+    fn copy_row(&self, row: usize, out: &mut [f64]) {
+        self.x.copy_row(row, out);
+        for (column, value) in out.iter_mut().enumerate().take(self.cols()) {
+            *value = self.scaling.apply(column, *value);
+        }
+    }
+
+    fn block<'b>(&'b self, rows: Range<usize>, scratch: &'b mut Vec<f64>) -> &'b [f64] {
+        let cols = self.cols();
+        scratch.clear();
+        scratch.resize(rows.len() * cols, 0.0);
+        for (out, row) in scratch.chunks_exact_mut(cols.max(1)).zip(rows) {
+            self.copy_row(row, out);
+        }
+        scratch
+    }
+
+    fn stored_in<'b>(&'b self, rows: Range<usize>, scratch: &'b mut Vec<f64>) -> &'b [f64] {
+        if !self.sparse {
+            return self.block(rows, scratch);
+        }
+        scratch.clear();
+        for row in rows {
+            self.for_each(row, &mut |_, value| scratch.push(value));
+        }
+        scratch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Csr, Dense};
+
+    #[test]
+    fn columns_have_mean_zero_and_variance_one() {
+        let rows: Vec<[f64; 3]> = (0..7).map(|i| [f64::from(i * i) * 1e200, f64::from(i % 3) * 1e-200, 4.0]).collect();
+        let x = Dense::from_rows(&rows);
+        let scaling = Scaling::of(&x, None);
+        let view = Standardized::new(&x, &scaling);
+        let mut scratch = Vec::new();
+        let values = view.block(0..7, &mut scratch);
+        for column in 0..2 {
+            let of: Vec<f64> = (0..7).map(|row| values[3 * row + column]).collect();
+            let mean = of.iter().sum::<f64>() / 7.0;
+            let variance = of.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / 7.0;
+            assert!(mean.abs() < 1e-12 && (variance - 1.0).abs() < 1e-12, "{mean} {variance}");
+        }
+        assert!((0..7).all(|row| values[3 * row + 2] == 0.0));
+    }
+
+    #[test]
+    fn weights_count_as_rows() {
+        let x = Dense::from_rows(&[[1.0], [2.0], [5.0], [9.0]]);
+        let twice = Dense::from_rows(&[[1.0], [1.0], [2.0], [5.0], [5.0], [5.0]]);
+        let (a, b) = (Scaling::of(&x, Some(&[2.0, 1.0, 3.0, 0.0])), Scaling::of(&twice, None));
+        assert!((a.shift[0] - b.shift[0]).abs() < 1e-14 && (a.scale[0] - b.scale[0]).abs() < 1e-14);
+    }
+
+    #[test]
+    fn sparse_columns_are_divided_only() {
+        let dense = Dense::from_rows(&[[0.0, 3.0], [4.0, 0.0], [0.0, 0.0]]);
+        let sparse = Csr::new(3, 2, vec![0, 1, 2, 2], vec![1, 0], vec![3.0, 4.0]).unwrap();
+        let (of_dense, of_sparse) = (Scaling::of(&dense, None), Scaling::of(&sparse, None));
+        assert!(!of_sparse.shifts());
+        for (a, b) in of_dense.scale.iter().zip(&of_sparse.scale) {
+            assert!((a - b).abs() < 1e-14);
+        }
+        let view = Standardized::new(&sparse, &of_sparse);
+        assert!(view.is_sparse());
+        assert_eq!(view.dot(1, &[1.0, 1.0]), 4.0 / of_sparse.scale[0]);
+        // what was learnt from dense rows moves the zeros of sparse ones
+        let moved = Standardized::new(&sparse, &of_dense);
+        assert!(!moved.is_sparse() && moved.dot(2, &[1.0, 0.0]) != 0.0);
+    }
+}
