@@ -1,0 +1,510 @@
+//! Figures of panels: lines, points, box plots and regions over linear, logarithmic or named axes.
+//!
+//! A figure holds what a paper's figure holds: panels in rows, each with axes of its own, and one legend below. Colours are
+//! those that stay apart for most readers (Okabe and Ito).
+
+use super::svg::{STYLE, escape};
+use std::fmt::Write;
+
+/// Colours, by number.
+pub const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d4037", "#000000"];
+
+const LEFT: f64 = 62.0;
+const TOP: f64 = 58.0;
+const PANEL_TOP: f64 = 30.0;
+const PANEL_BELOW: f64 = 54.0;
+const GAP: f64 = 66.0;
+const LEGEND: f64 = 30.0;
+const INK: &str = "#263238";
+
+/// A picture of panels.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// Above everything.
+    pub title: String,
+    /// Row by row.
+    pub panels: Vec<Panel>,
+    /// Panels side by side.
+    pub across: usize,
+    /// Width and height of a panel.
+    pub size: (f64, f64),
+    /// Below everything.
+    pub legend: Vec<Key>,
+}
+
+/// An entry of the legend.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// What it says.
+    pub name: String,
+    /// How it looks.
+    pub look: Look,
+    /// A line, or a point of this shape.
+    pub shape: Option<Shape>,
+}
+
+/// How a line or a point looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Position in [`COLOURS`], around and around.
+    pub colour: usize,
+    /// Width of a line, radius of a point.
+    pub width: f64,
+    /// Lengths of dashes and gaps; empty for a whole line.
+    pub dash: &'static str,
+}
+
+impl Look {
+    /// A whole line of a colour.
+    pub const fn line(colour: usize) -> Look {
+        Look { colour, width: 1.8, dash: "" }
+    }
+
+    /// A broken line.
+    pub const fn dashed(colour: usize, dash: &'static str) -> Look {
+        Look { colour, width: 1.8, dash }
+    }
+
+    fn stroke(&self) -> String {
+        let dash = if self.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dash) };
+        format!("fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{dash}", colour(self.colour), self.width)
+    }
+}
+
+/// Shapes of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// An open circle.
+    Circle,
+    /// A plus.
+    Plus,
+    /// An open triangle.
+    Triangle,
+    /// An open diamond.
+    Diamond,
+    /// A full dot.
+    Dot,
+}
+
+impl Shape {
+    /// The shape of a class.
+    pub fn of(class: usize) -> Shape {
+        [Shape::Circle, Shape::Plus, Shape::Triangle, Shape::Diamond][class % 4]
+    }
+
+    fn draw(self, x: f64, y: f64, look: &Look) -> String {
+        let (r, colour) = (look.width, colour(look.colour));
+        let open = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
+        match self {
+            Shape::Circle => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" {open}/>\n"),
+            Shape::Dot => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" fill=\"{colour}\"/>\n"),
+            Shape::Plus => {
+                format!("<path d=\"M{:.1} {y:.1}h{}M{x:.1} {:.1}v{}\" {open}/>\n", x - r, 2.0 * r, y - r, 2.0 * r)
+            }
+            Shape::Triangle => {
+                let d = format!("M{x:.1} {:.1}l{r} {}h{}z", y - r, 1.8 * r, -2.0 * r);
+                format!("<path d=\"{d}\" {open}/>\n")
+            }
+            Shape::Diamond => {
+                let d = format!("M{x:.1} {:.1}l{r} {r}l{} {r}l{} {}z", y - r, -r, -r, -r);
+                format!("<path d=\"{d}\" {open}/>\n")
+            }
+        }
+    }
+}
+
+/// One panel.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn, in order.
+    pub marks: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Default)]
+pub struct Axis {
+    /// What it measures.
+    pub label: String,
+    /// From, to; `None` for what the marks need.
+    pub range: Option<(f64, f64)>,
+    /// Whether equal steps are equal factors.
+    pub log: bool,
+    /// Names of the positions 0, 1, ... instead of numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// Equal steps.
+    pub fn linear(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), ..Axis::default() }
+    }
+
+    /// Equal factors.
+    pub fn log(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), log: true, ..Axis::default() }
+    }
+
+    /// Names at 0, 1, ...
+    pub fn names<S: Into<String>>(label: impl Into<String>, names: impl IntoIterator<Item = S>) -> Axis {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        Axis { label: label.into(), range: Some((-0.6, names.len() as f64 - 0.4)), names, ..Axis::default() }
+    }
+
+    /// From, to.
+    pub fn range(self, low: f64, high: f64) -> Axis {
+        Axis { range: Some((low, high)), ..self }
+    }
+}
+
+/// Something drawn in a panel, in the units of its axes.
+#[derive(Debug, Clone)]
+pub enum Mark {
+    /// A line through points; NaN interrupts it.
+    Line(Vec<[f64; 2]>, Look),
+    /// Points.
+    Points(Vec<[f64; 2]>, Shape, Look),
+    /// A box plot at a position: quartiles, whiskers to the last value within 1.5 times their distance, the others as circles.
+    Box(f64, Vec<f64>, Look),
+    /// A vertical bar from, to: an error.
+    Whisker(f64, (f64, f64), Look),
+    /// A bar from 0.
+    Bar(f64, f64, Look),
+    /// A text.
+    Text([f64; 2], String),
+}
+
+impl Mark {
+    fn reach(&self) -> Vec<[f64; 2]> {
+        match self {
+            Mark::Line(points, _) | Mark::Points(points, _, _) => points.clone(),
+            Mark::Box(at, values, _) => values.iter().map(|value| [*at, *value]).collect(),
+            Mark::Whisker(at, (low, high), _) => vec![[*at, *low], [*at, *high]],
+            Mark::Bar(at, value, _) => vec![[*at, 0.0], [*at, *value]],
+            Mark::Text(..) => Vec::new(),
+        }
+    }
+}
+
+impl Figure {
+    /// Panels side by side.
+    pub fn new(title: impl Into<String>, across: usize, panels: Vec<Panel>) -> Figure {
+        Figure { title: title.into(), panels, across: across.max(1), size: (300.0, 240.0), legend: Vec::new() }
+    }
+
+    /// With panels of another size.
+    pub fn size(self, width: f64, height: f64) -> Figure {
+        Figure { size: (width, height), ..self }
+    }
+
+    /// With a legend: lines.
+    pub fn lines<S: Into<String>>(self, legend: impl IntoIterator<Item = (S, Look)>) -> Figure {
+        let legend = legend.into_iter().map(|(name, look)| Key { name: name.into(), look, shape: None }).collect();
+        Figure { legend, ..self }
+    }
+
+    /// The picture.
+    pub fn draw(&self) -> String {
+        let rows = self.panels.len().div_ceil(self.across);
+        let (width, height) = (self.size.0 + GAP, self.size.1 + PANEL_TOP + PANEL_BELOW);
+        let legend = if self.legend.is_empty() { 0.0 } else { LEGEND };
+        let title = 11.0 * self.title.chars().count() as f64;
+        let whole_width = (LEFT + self.across as f64 * width).max(LEFT + title);
+        let whole_height = TOP + rows as f64 * height + legend;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {whole_width} {whole_height}\" width=\"{whole_width}\" \
+             height=\"{whole_height}\" role=\"img\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text class=\"head\" x=\"{LEFT}\" y=\"34\">{title}</text>\n",
+            title = escape(&self.title)
+        );
+        for (at, panel) in self.panels.iter().enumerate() {
+            let left = LEFT + (at % self.across) as f64 * width;
+            let top = TOP + (at / self.across) as f64 * height + PANEL_TOP;
+            Frame::new(panel, (left, top), self.size).draw(&mut svg, at);
+        }
+        self.draw_legend(&mut svg, whole_height - 16.0);
+        svg + "</svg>\n"
+    }
+
+    fn draw_legend(&self, svg: &mut String, y: f64) {
+        let mut x = LEFT;
+        for key in &self.legend {
+            match key.shape {
+                Some(shape) => svg.push_str(&shape.draw(x + 12.0, y - 4.0, &key.look)),
+                None => {
+                    let _ = writeln!(svg, "<path d=\"M{x} {:.1}h24\" {}/>", y - 4.0, key.look.stroke());
+                }
+            }
+            let _ = writeln!(svg, "<text class=\"legend\" x=\"{}\" y=\"{y}\">{}</text>", x + 30.0, escape(&key.name));
+            x += 52.0 + 6.8 * key.name.chars().count() as f64;
+        }
+    }
+}
+
+/// A panel and where it stands.
+struct Frame<'a> {
+    panel: &'a Panel,
+    left: f64,
+    top: f64,
+    size: (f64, f64),
+    x: Scale,
+    y: Scale,
+}
+
+impl<'a> Frame<'a> {
+    fn new(panel: &'a Panel, (left, top): (f64, f64), size: (f64, f64)) -> Frame<'a> {
+        let points: Vec<[f64; 2]> = panel.marks.iter().flat_map(Mark::reach).collect();
+        let x = Scale::new(&panel.x, points.iter().map(|point| point[0]), left, left + size.0);
+        let y = Scale::new(&panel.y, points.iter().map(|point| point[1]), top + size.1, top);
+        Frame { panel, left, top, size, x, y }
+    }
+
+    fn draw(&self, svg: &mut String, number: usize) {
+        let (left, top, (width, height)) = (self.left, self.top, self.size);
+        let _ = writeln!(
+            svg,
+            "<text class=\"title\" x=\"{left}\" y=\"{:.1}\">{}</text>",
+            top - 10.0,
+            escape(&self.panel.title)
+        );
+        self.draw_axes(svg);
+        let square = format!("x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"");
+        let _ = writeln!(
+            svg,
+            "<clipPath id=\"panel{number}\"><rect {square}/></clipPath>\n<g clip-path=\"url(#panel{number})\">"
+        );
+        for mark in &self.panel.marks {
+            self.draw_mark(svg, mark);
+        }
+        let _ = writeln!(svg, "</g>\n<rect {square} fill=\"none\" stroke=\"#90a4ae\"/>");
+    }
+
+    fn draw_axes(&self, svg: &mut String) {
+        let (right, bottom) = (self.left + self.size.0, self.top + self.size.1);
+        let grid = "stroke=\"#eceff1\"";
+        let crowded = self.panel.x.names.iter().map(|name| 6.2 * name.chars().count() as f64 + 6.0).sum::<f64>();
+        for (value, text) in self.x.ticks(&self.panel.x) {
+            let x = self.x.at(value);
+            let _ = writeln!(svg, "<line x1=\"{x:.1}\" y1=\"{}\" x2=\"{x:.1}\" y2=\"{bottom}\" {grid}/>", self.top);
+            let (turn, anchor) = match crowded > self.size.0 {
+                true => (format!(" transform=\"rotate(-40 {x:.1} {:.1})\"", bottom + 14.0), "end"),
+                false => (String::new(), "middle"),
+            };
+            let place = format!("x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\"{turn}", bottom + 15.0);
+            let _ = writeln!(svg, "<text class=\"tick\" {place}>{}</text>", escape(&text));
+        }
+        for (value, text) in self.y.ticks(&self.panel.y) {
+            let y = self.y.at(value);
+            let _ = writeln!(svg, "<line x1=\"{}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" {grid}/>", self.left);
+            let place = format!("x=\"{}\" y=\"{:.1}\" text-anchor=\"end\"", self.left - 6.0, y + 4.0);
+            let _ = writeln!(svg, "<text class=\"tick\" {place}>{}</text>", escape(&text));
+        }
+        let (middle, side) = ((self.left + right) / 2.0, self.left - 44.0);
+        let below = if self.panel.x.names.is_empty() { bottom + 34.0 } else { bottom + 48.0 };
+        let label = escape(&self.panel.x.label);
+        let _ =
+            writeln!(svg, "<text class=\"small\" x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{label}</text>");
+        let up = (self.top + bottom) / 2.0;
+        let label = escape(&self.panel.y.label);
+        let turn = format!("text-anchor=\"middle\" transform=\"rotate(-90 {side} {up})\"");
+        let _ = writeln!(svg, "<text class=\"small\" x=\"{side}\" y=\"{up}\" {turn}>{label}</text>");
+    }
+
+    fn draw_mark(&self, svg: &mut String, mark: &Mark) {
+        match mark {
+            Mark::Line(points, look) => {
+                for part in points.split(|point| !self.shown(point)).filter(|part| part.len() > 1) {
+                    let path: Vec<String> = part
+                        .iter()
+                        .map(|point| format!("{:.1} {:.1}", self.x.at(point[0]), self.y.at(point[1])))
+                        .collect();
+                    let _ = writeln!(svg, "<path d=\"M{}\" {}/>", path.join("L"), look.stroke());
+                }
+            }
+            Mark::Points(points, shape, look) => {
+                for point in points.iter().filter(|point| self.shown(point)) {
+                    svg.push_str(&shape.draw(self.x.at(point[0]), self.y.at(point[1]), look));
+                }
+            }
+            Mark::Whisker(at, (low, high), look) if low.is_finite() && high.is_finite() => {
+                let (x, low, high) = (self.x.at(*at), self.y.at(*low), self.y.at(*high));
+                let cap = "h-6m3 0";
+                let _ = writeln!(svg, "<path d=\"M{:.1} {low:.1}{cap}V{high:.1}m3 0h-6\" {}/>", x + 3.0, look.stroke());
+            }
+            Mark::Bar(at, value, look) if value.is_finite() => {
+                let (x, y, foot) = (self.x.at(*at), self.y.at(*value), self.y.at(0.0));
+                let (top, height) = (y.min(foot), (y - foot).abs());
+                let place = format!("x=\"{:.1}\" y=\"{top:.1}\" width=\"{}\" height=\"{height:.1}\"", x - 5.0, 10.0);
+                let _ = writeln!(svg, "<rect {place} fill=\"{}\" opacity=\"0.8\"/>", colour(look.colour));
+            }
+            Mark::Box(at, values, look) => self.draw_box(svg, *at, values, look),
+            Mark::Text(at, text) => {
+                let place = format!("x=\"{:.1}\" y=\"{:.1}\"", self.x.at(at[0]), self.y.at(at[1]));
+                let _ = writeln!(svg, "<text class=\"tick\" {place}>{}</text>", escape(text));
+            }
+            Mark::Whisker(..) | Mark::Bar(..) => {}
+        }
+    }
+
+    fn draw_box(&self, svg: &mut String, at: f64, values: &[f64], look: &Look) {
+        let Some(plot) = BoxPlot::of(values) else { return };
+        let x = self.x.at(at);
+        let half = (0.3 * (self.x.at(at + 1.0) - x).abs()).min(18.0);
+        let y = |value: f64| self.y.at(value);
+        let (q1, median, q3) = (y(plot.quartiles[0]), y(plot.quartiles[1]), y(plot.quartiles[2]));
+        let fill = colour(look.colour);
+        let place =
+            format!("x=\"{:.1}\" y=\"{q3:.1}\" width=\"{:.1}\" height=\"{:.1}\"", x - half, 2.0 * half, q1 - q3);
+        let _ = writeln!(svg, "<rect {place} fill=\"{fill}\" fill-opacity=\"0.25\" stroke=\"{fill}\"/>");
+        let (low, high) = (y(plot.whiskers[0]), y(plot.whiskers[1]));
+        let caps = format!("M{:.1} {low:.1}h{half:.1}M{:.1} {high:.1}h{half:.1}", x - half / 2.0, x - half / 2.0);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{x:.1} {q1:.1}V{low:.1}M{x:.1} {q3:.1}V{high:.1}{caps}\" fill=\"none\" stroke=\"{fill}\"/>"
+        );
+        let line = format!("M{:.1} {median:.1}h{:.1}", x - half, 2.0 * half);
+        let _ = writeln!(svg, "<path d=\"{line}\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"2\"/>");
+        for value in plot.outside {
+            let _ =
+                writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"none\" stroke=\"{fill}\"/>", y(value));
+        }
+    }
+
+    fn shown(&self, point: &[f64; 2]) -> bool {
+        self.x.at(point[0]).is_finite() && self.y.at(point[1]).is_finite()
+    }
+}
+
+/// The numbers of a box plot.
+#[derive(Debug, PartialEq)]
+pub struct BoxPlot {
+    /// Lower quartile, median, upper quartile (linear between order statistics).
+    pub quartiles: [f64; 3],
+    /// The last values within 1.5 times the quartiles' distance.
+    pub whiskers: [f64; 2],
+    /// The values beyond.
+    pub outside: Vec<f64>,
+}
+
+impl BoxPlot {
+    /// Of finite values; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<BoxPlot> {
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let quartiles = [0.25, 0.5, 0.75].map(|share| {
+            let at = share * last as f64;
+            let (below, part) = (at.floor() as usize, at.fract());
+            sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below])
+        });
+        let reach = 1.5 * (quartiles[2] - quartiles[0]);
+        let inside = |value: &&f64| (quartiles[0] - reach..=quartiles[2] + reach).contains(*value);
+        let whiskers = [*sorted.iter().find(inside)?, *sorted.iter().rfind(inside)?];
+        let outside = sorted.iter().copied().filter(|value| !inside(&value)).collect();
+        Some(BoxPlot { quartiles, whiskers, outside })
+    }
+}
+
+fn colour(at: usize) -> &'static str {
+    COLOURS[at % COLOURS.len()]
+}
+
+/// From values to places.
+struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        let on = |value: f64| if axis.log { value.log10() } else { value };
+        let values = values.map(on).filter(|value| value.is_finite());
+        let (low, high) = match axis.range {
+            Some((low, high)) => (on(low), on(high)),
+            None => {
+                let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+                let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+                let room = if high > low { 0.04 * (high - low) } else { 0.5 };
+                (low - room, high + room)
+            }
+        };
+        Scale { low, high, from, to, log: axis.log }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let value = if self.log { value.log10() } else { value };
+        self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
+    }
+
+    fn ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
+        if !axis.names.is_empty() {
+            return axis.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect();
+        }
+        if self.log {
+            let powers = self.low.ceil() as i32..=self.high.floor() as i32;
+            return powers.map(|power| (10f64.powi(power), format!("1e{power}"))).collect();
+        }
+        let step = step(self.high - self.low);
+        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
+        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+        (first..=last).map(|at| at as f64 * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of 10 that cuts a range into four to nine.
+fn step(range: f64) -> f64 {
+    let power = 10f64.powf((range / 5.0).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| range / step <= 8.0).unwrap_or(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_plot_has_the_textbook_numbers() {
+        let plot = BoxPlot::of(&[9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 100.0, f64::NAN]).unwrap();
+        assert_eq!(plot.quartiles, [2.5, 4.0, 7.0]);
+        assert_eq!(plot.whiskers, [1.0, 9.0]);
+        assert_eq!(plot.outside, [100.0]);
+        assert_eq!(BoxPlot::of(&[f64::NAN]), None);
+    }
+
+    #[test]
+    fn every_mark_is_drawn_and_nothing_is_not_a_number() {
+        let look = Look::line(0);
+        let panel = Panel {
+            title: "a < b".to_string(),
+            x: Axis::log("C"),
+            y: Axis::linear("error"),
+            marks: vec![
+                Mark::Line(vec![[0.1, 1.0], [1.0, f64::NAN], [10.0, 2.0], [100.0, 2.5]], look),
+                Mark::Points(vec![[1.0, 1.0], [f64::INFINITY, 1.0]], Shape::Plus, look),
+                Mark::Whisker(1.0, (f64::NAN, 1.0), look),
+                Mark::Box(10.0, vec![1.0, 2.0, 3.0], look),
+                Mark::Text([1.0, 1.0], "&".to_string()),
+            ],
+        };
+        let names =
+            Panel { x: Axis::names("", ["one", "two"]), marks: vec![Mark::Bar(0.0, 3.0, look)], ..panel.clone() };
+        let svg = Figure::new("title", 2, vec![panel, names]).lines([("x", look)]).draw();
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
+        assert_eq!(svg.matches("a &lt; b").count(), 2);
+        assert!(svg.contains(">one<") && svg.contains("&amp;") && svg.contains("1e1"));
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (range, expected) in [(1.0, 0.2), (0.05, 0.01), (7.0, 1.0), (9.0, 2.0), (100.0, 20.0)] {
+            assert!((step(range) / expected - 1.0).abs() < 1e-9, "{range}: {}", step(range));
+        }
+    }
+}
