@@ -37,6 +37,7 @@ mod samples;
 mod store;
 mod tuning;
 pub mod verdict;
+mod wrsvm;
 
 pub use data::{DataFolder, DataSet, Rows};
 pub use experiment::{About, Experiment, Record, Results, Setting, Unit};

@@ -1,10 +1,22 @@
 //! Every experiment, in the order of the papers.
 
 use crate::experiment::Experiment;
-use crate::rsvm;
+use crate::{rsvm, wrsvm};
 
 /// Every experiment: a file and a line here.
-pub const ALL: &[&dyn Experiment] = &[&rsvm::Losses, &rsvm::Nonlinear];
+pub const ALL: &[&dyn Experiment] = &[
+    &rsvm::Linear,
+    &rsvm::Nonlinear,
+    &rsvm::Liver,
+    &rsvm::Losses,
+    &rsvm::boundaries::LINEAR,
+    &rsvm::boundaries::GAUSSIAN,
+    &wrsvm::boundaries::LINEAR,
+    &wrsvm::boundaries::GAUSSIAN,
+    &wrsvm::Outliers,
+    &wrsvm::Curved,
+    &wrsvm::Digits,
+];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static dyn Experiment> {

@@ -53,6 +53,54 @@ impl Sectors {
     }
 }
 
+/// Three normal groups with standard deviation 0.7 around the corners of a triangle (Liu, Wu and He, examples 1 and 2).
+pub mod triangle {
+    use super::*;
+
+    /// The corners.
+    pub const CENTRES: [[f64; 2]; 3] = [[1.0, 0.0], [-0.5, HALF_ROOT], [-0.5, -HALF_ROOT]];
+    const HALF_ROOT: f64 = 0.866_025_403_784_438_6;
+    const DEVIATION: f64 = 0.7;
+
+    /// Rows; a row's label is changed with the chance `flip`, to one of the others with equal chances.
+    pub fn draw(count: usize, flip: f64, random: &mut Random) -> Result<Rows> {
+        let (mut values, mut codes) = (Vec::with_capacity(2 * count), Vec::with_capacity(count));
+        for _ in 0..count {
+            let class = random.below(3);
+            values.extend(CENTRES[class].map(|centre| centre + DEVIATION * random.normal()));
+            codes.push(flipped(class as u32, 3, flip, random));
+        }
+        rows(2, values, codes, 3)
+    }
+
+    /// The chance of each class at a place, labels as drawn with that chance of a change.
+    pub fn chances(at: [f64; 2], flip: f64) -> Vec<f64> {
+        let density = CENTRES.map(|centre| {
+            let squared = (at[0] - centre[0]).powi(2) + (at[1] - centre[1]).powi(2);
+            (-squared / (2.0 * DEVIATION * DEVIATION)).exp()
+        });
+        flipped_chances(&density, flip)
+    }
+}
+
+/// A label, changed with some chance.
+pub fn flipped(class: u32, classes: usize, flip: f64, random: &mut Random) -> u32 {
+    match random.uniform() < flip {
+        true => (class + 1 + random.below(classes - 1) as u32) % classes as u32,
+        false => class,
+    }
+}
+
+/// The chances of labels that are changed with some chance, from those of the labels before, up to a factor.
+pub fn flipped_chances(before: &[f64], flip: f64) -> Vec<f64> {
+    let (sum, others) = (before.iter().sum::<f64>(), before.len() as f64 - 1.0);
+    before
+        .iter()
+        .map(|chance| chance / sum)
+        .map(|chance| (1.0 - flip) * chance + flip / others * (1.0 - chance))
+        .collect()
+}
+
 /// Changes a share of the labels, exactly so many rows, to one of the others with equal chances.
 pub fn flip_exactly(codes: &mut [u32], classes: usize, share: f64, random: &mut Random) {
     let wrong = (share * codes.len() as f64).round() as usize;
@@ -64,6 +112,23 @@ pub fn flip_exactly(codes: &mut [u32], classes: usize, share: f64, random: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_triangle_has_its_groups_and_the_chances_add_up() {
+        let rows = triangle::draw(30_000, 0.15, &mut Random::new(4)).unwrap();
+        let mut right = 0.0;
+        let mut expected = 0.0;
+        for row in 0..30_000 {
+            let at = [rows.x.row(row)[0], rows.x.row(row)[1]];
+            let chances = triangle::chances(at, 0.15);
+            assert!((chances.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            let best = (0..3).max_by(|&a, &b| chances[a].total_cmp(&chances[b])).unwrap();
+            expected += chances[best];
+            right += f64::from(u8::from(rows.y.codes()[row] as usize == best));
+        }
+        // the chances say how often the likeliest class is the label: five standard errors
+        assert!((right - expected).abs() < 5.0 * (30_000.0f64 * 0.25).sqrt(), "{right} {expected}");
+    }
 
     #[test]
     fn sectors_have_their_classes_and_as_many_wrong_labels_as_asked_for() {

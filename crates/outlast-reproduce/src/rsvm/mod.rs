@@ -1,10 +1,15 @@
 //! Wu and Liu, "Robust truncated hinge loss support vector machines".
 
+pub mod boundaries;
 mod figure1;
+mod linear;
 mod table1;
+mod table2;
 
 pub use figure1::Losses;
+pub use linear::Linear;
 pub use table1::Nonlinear;
+pub use table2::Liver;
 
 use crate::draw::Look;
 use outlast::Truncation;
