@@ -24,9 +24,13 @@
 //! # Ok::<(), outlast::Error>(())
 //! ```
 
+mod ablation;
+mod capped;
+mod columns;
 mod data;
 pub mod draw;
 mod experiment;
+mod lq;
 pub mod papers;
 pub mod random;
 pub mod registry;

@@ -31,8 +31,7 @@ pub const ABLATION: Paper = Paper {
 /// The L_q penalty.
 pub const LQ: Paper = Paper {
     short: "Liu, Zhang, Park and Ahn 2007",
-    reference: "Y. Liu, H. H. Zhang, C. Park and J. Ahn, Support vector machines with adaptive L_q penalty, \
-                Computational Statistics & Data Analysis 51 (2007) 6380-6394",
+    reference: "Y. Liu, H. H. Zhang, C. Park and J. Ahn, The L_q support vector machine, Contemporary Mathematics (2007)",
 };
 
 /// Capped norms.

@@ -1,7 +1,7 @@
 //! Every experiment, in the order of the papers.
 
 use crate::experiment::Experiment;
-use crate::{rsvm, wrsvm};
+use crate::{ablation, capped, lq, rsvm, wrsvm};
 
 /// Every experiment: a file and a line here.
 pub const ALL: &[&dyn Experiment] = &[
@@ -16,6 +16,25 @@ pub const ALL: &[&dyn Experiment] = &[
     &wrsvm::Outliers,
     &wrsvm::Curved,
     &wrsvm::Digits,
+    &ablation::boundaries::FIGURE2,
+    &ablation::boundaries::FIGURE3,
+    &ablation::Radii,
+    &ablation::Betas,
+    &ablation::Detection,
+    &ablation::Pairs,
+    &lq::Penalties,
+    &lq::Noise,
+    &lq::Exponents,
+    &lq::Sizes,
+    &lq::Curved,
+    &lq::Boundaries,
+    &lq::Triangle,
+    &lq::Real,
+    &capped::Losses,
+    &capped::Sets,
+    &capped::Accuracies,
+    &capped::Parameters,
+    &capped::NoiseLevels,
 ];
 
 /// The experiment of that name.
