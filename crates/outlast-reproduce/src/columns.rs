@@ -67,8 +67,10 @@ pub fn compact(rows: &Rows) -> Result<Rows> {
     });
     let (values, vectors) = eigen(&gram)?;
     let kept = values.iter().filter(|&&value| value > 0.0).count();
-    let out: Vec<f64> =
-        (0..n).flat_map(|row| (0..kept).map(move |at| (row, at))).map(|(row, at)| vectors[(row, at)] * values[at].sqrt()).collect();
+    let out: Vec<f64> = (0..n)
+        .flat_map(|row| (0..kept).map(move |at| (row, at)))
+        .map(|(row, at)| vectors[(row, at)] * values[at].sqrt())
+        .collect();
     Ok(Rows { x: Dense::new(n, kept, out)?, y: rows.y.clone() })
 }
 

@@ -82,7 +82,8 @@ impl Experiment for Radii {
     fn report(&self, results: &Results) -> Result<Report> {
         let mut report = Report { notes: notes(), ..Report::default() };
         let chosen: Vec<Chosen> = (0..RADII.len()).map(|setting| Chosen::of(results, setting)).collect();
-        let bayes: Vec<f64> = (0..RADII.len()).flat_map(|setting| results.values(setting, &[BEST, ""], "error")).collect();
+        let bayes: Vec<f64> =
+            (0..RADII.len()).flat_map(|setting| results.values(setting, &[BEST, ""], "error")).collect();
         report.rows.push(Row::new("error of the best rule", Some(Printed::new("0.022", 0)), Sample::of(&bayes), 4));
         for (setting, radius) in RADII.iter().enumerate() {
             for (name, _) in &SHOWN[..6] {
@@ -115,9 +116,8 @@ struct Chosen {
 
 impl Chosen {
     fn of(results: &Results, setting: usize) -> Chosen {
-        let mean = |machine: Machine, beta: &str| {
-            Sample::of(&results.values(setting, &[&machine.name(), beta], "error")).mean
-        };
+        let mean =
+            |machine: Machine, beta: &str| Sample::of(&results.values(setting, &[&machine.name(), beta], "error")).mean;
         let betas = BETAS.map(beta_name);
         let beta = betas.iter().min_by(|a, b| mean(Machine::Svm, a).total_cmp(&mean(Machine::Svm, b)));
         let beta = beta.cloned().unwrap_or_default();

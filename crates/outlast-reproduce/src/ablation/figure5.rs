@@ -70,7 +70,8 @@ impl Experiment for Betas {
             }
         }
         let spread = |values: Vec<f64>| {
-            values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - values.iter().copied().fold(f64::INFINITY, f64::min)
+            values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                - values.iter().copied().fold(f64::INFINITY, f64::min)
         };
         let over_rho = |beta: f64| spread(RHOS.map(|rho| mean(&Machine::Rod(rho).name(), beta)).to_vec());
         let (small, large) = (over_rho(BETAS[0]), over_rho(BETAS[3]));

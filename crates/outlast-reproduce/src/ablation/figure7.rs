@@ -62,11 +62,25 @@ static PAIRS: [Pair; 10] = [
     pair("cyt nuc", "yeast", YEAST, 8, PROTEINS, [1, 2]),
     pair("cyt mit", "yeast", YEAST, 8, PROTEINS, [1, 3]),
     pair("nuc mit", "yeast", YEAST, 8, PROTEINS, [2, 3]),
-    pair("opel saab", "vehicle", "the UCI Machine Learning Repository, Statlog (Vehicle Silhouettes)", 18, &[1, 2, 3, 4], [2, 3]),
+    pair(
+        "opel saab",
+        "vehicle",
+        "the UCI Machine Learning Repository, Statlog (Vehicle Silhouettes)",
+        18,
+        &[1, 2, 3, 4],
+        [2, 3],
+    ),
     pair("diabetes", "pima", "the National Institute of Diabetes, Pima Indians Diabetes", 8, &[0, 1], [0, 1]),
     pair("liver", "liver", "the UCI Machine Learning Repository, Liver Disorders (BUPA)", 6, &[1, 2], [1, 2]),
     pair("spam", "spambase", "the UCI Machine Learning Repository, Spambase", 57, &[0, 1], [0, 1]),
-    pair("credit", "australian", "the UCI Machine Learning Repository, Statlog (Australian Credit Approval)", 14, &[0, 1], [0, 1]),
+    pair(
+        "credit",
+        "australian",
+        "the UCI Machine Learning Repository, Statlog (Australian Credit Approval)",
+        14,
+        &[0, 1],
+        [0, 1],
+    ),
     pair("heart", "heart", "the UCI Machine Learning Repository, Statlog (Heart)", 13, &[1, 2], [1, 2]),
     pair("i j", "letter", LETTER, 16, LETTERS, [9, 10]),
 ];
@@ -157,7 +171,8 @@ impl Experiment for Pairs {
         let mut records = vec![Record::new([Machine::Svm.name()], [base, 0.0, 0.0, 0.0, 0.0, beta])];
         for machine in OTHERS {
             let own = right(machine)?;
-            let count = |wanted: (bool, bool)| plain.iter().zip(&own).filter(|(a, b)| (**a, **b) == wanted).count() as f64;
+            let count =
+                |wanted: (bool, bool)| plain.iter().zip(&own).filter(|(a, b)| (**a, **b) == wanted).count() as f64;
             let (b, c) = (count((true, false)), count((false, true)));
             let improvement = if base > 0.0 { (base - error(&own)) / base } else { f64::NAN };
             records.push(Record::new([machine.name()], [error(&own), improvement, mcnemar(b, c), b, c, beta]));
@@ -203,8 +218,10 @@ fn statements(report: &mut Report, results: &Results, present: &[usize]) {
     };
     let tells = |setting, machine, rep: usize| of(setting, machine, "mcnemar")[rep] > SIGNIFICANT;
     let gain = |setting, machine, rep: usize| of(setting, machine, "improvement")[rep];
-    let better = |machine: Machine| move |setting, rep| tells(setting, machine, rep) && gain(setting, machine, rep) > 0.0;
-    let worse = |machine: Machine| move |setting, rep| tells(setting, machine, rep) && gain(setting, machine, rep) < 0.0;
+    let better =
+        |machine: Machine| move |setting, rep| tells(setting, machine, rep) && gain(setting, machine, rep) > 0.0;
+    let worse =
+        |machine: Machine| move |setting, rep| tells(setting, machine, rep) && gain(setting, machine, rep) < 0.0;
     let rod = Machine::Rod(RHO);
     let both = count(&|setting, rep| better(REH)(setting, rep) && better(rod)(setting, rep));
     report.statements.push(Statement::check(
@@ -242,7 +259,8 @@ fn figure(results: &Results, present: &[usize]) -> String {
     let mut order = present.to_vec();
     order.sort_by(|&a, &b| first(a, REH, "mcnemar").total_cmp(&first(b, REH, "mcnemar")));
     let looks = [("REH", Look::line(0)), ("ROD 0.8", Look::line(1))];
-    let mut marks = vec![Mark::Line(vec![[-0.6, 0.0], [order.len() as f64, 0.0]], Look { colour: 7, width: 0.8, dash: "" })];
+    let mut marks =
+        vec![Mark::Line(vec![[-0.6, 0.0], [order.len() as f64, 0.0]], Look { colour: 7, width: 0.8, dash: "" })];
     for (at, &setting) in order.iter().enumerate() {
         for ((machine, place), (_, look)) in [(REH, -0.17), (Machine::Rod(RHO), 0.17)].into_iter().zip(looks) {
             let value = first(setting, machine, "improvement");

@@ -49,7 +49,12 @@ pub static SETS: [(&str, [DataSet; 1], usize); 6] = [
     ),
     (
         "Wine",
-        [DataSet { name: "wine", source: "the UCI Machine Learning Repository, Wine", columns: 13, classes: &[1, 2, 3] }],
+        [DataSet {
+            name: "wine",
+            source: "the UCI Machine Learning Repository, Wine",
+            columns: 13,
+            classes: &[1, 2, 3],
+        }],
         178,
     ),
 ];
@@ -157,7 +162,8 @@ fn least_squares(gamma: f64, train: &Rows, new: &Rows) -> Result<Vec<u32>> {
         }
     }
     (0..d).for_each(|i| gram[i * d + i] += gamma);
-    let factor = Factor::nearest(&gram, d, d).ok_or_else(|| Error::shape("data set", "infinite values", "finite ones"))?;
+    let factor =
+        Factor::nearest(&gram, d, d).ok_or_else(|| Error::shape("data set", "infinite values", "finite ones"))?;
     let mut functions = Vec::new();
     for class in 0..classes as u32 {
         let target: Vec<f64> = train.y.codes().iter().map(|&code| if code == class { 1.0 } else { -1.0 }).collect();
@@ -242,9 +248,14 @@ mod tests {
         let folds = folds(&rows, 1).unwrap();
         assert_eq!(folds.iter().map(|(_, held)| held.x.rows()).sum::<usize>(), 90);
         let request = FitRequest::default();
-        for machine in
-            [Machine::Nearest, Machine::Svm, Machine::LeastSquares, Machine::SquaredHinge, Machine::Capped(2.0), Machine::Capped(1.0)]
-        {
+        for machine in [
+            Machine::Nearest,
+            Machine::Svm,
+            Machine::LeastSquares,
+            Machine::SquaredHinge,
+            Machine::Capped(2.0),
+            Machine::Capped(1.0),
+        ] {
             assert_eq!(over_folds(machine, &[1.0], &folds, &request).unwrap(), [90], "{machine:?}");
         }
     }

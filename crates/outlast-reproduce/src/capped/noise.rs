@@ -53,7 +53,10 @@ const MACHINES: [(Machine, Look); 4] = [
 /// Set, kind and share; without spoiled rows the kinds are the same.
 fn cases() -> Vec<(usize, usize, f64)> {
     let of_set = |set: usize| {
-        let spoiled = KINDS.iter().enumerate().flat_map(move |(kind, _)| SHARES[1..].iter().map(move |&share| (set, kind, share)));
+        let spoiled = KINDS
+            .iter()
+            .enumerate()
+            .flat_map(move |(kind, _)| SHARES[1..].iter().map(move |&share| (set, kind, share)));
         std::iter::once((set, 0, 0.0)).chain(spoiled)
     };
     (0..SETS.len()).flat_map(of_set).collect()

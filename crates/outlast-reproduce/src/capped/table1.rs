@@ -10,13 +10,8 @@ use outlast::{Design, Result};
 /// The experiment.
 pub struct Sets;
 
-const ABOUT: About = About {
-    name: "capped-table1",
-    paper: &papers::CAPPED,
-    what: "the data sets, counted",
-    reps: 1,
-    seconds: 0.5,
-};
+const ABOUT: About =
+    About { name: "capped-table1", paper: &papers::CAPPED, what: "the data sets, counted", reps: 1, seconds: 0.5 };
 
 impl Experiment for Sets {
     fn about(&self) -> &'static About {

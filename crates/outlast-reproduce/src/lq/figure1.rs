@@ -91,10 +91,8 @@ impl Experiment for Penalties {
         let off = |q: f64, formula: &dyn Fn(f64) -> f64| {
             pairs(q, "minimiser").iter().map(|[z, found]| (found - formula(*z)).abs()).fold(0.0, f64::max)
         };
-        let (ridge, lasso) = (
-            off(2.0, &|z| z / (LAMBDA + 1.0)),
-            off(1.0, &|z| z.signum() * (z.abs() - LAMBDA / 2.0).max(0.0)),
-        );
+        let (ridge, lasso) =
+            (off(2.0, &|z| z / (LAMBDA + 1.0)), off(1.0, &|z| z.signum() * (z.abs() - LAMBDA / 2.0).max(0.0)));
         let mut report = Report::default();
         for q in [0.1, 0.5] {
             let printed = format!("{:.6}", threshold(q));
@@ -102,8 +100,16 @@ impl Experiment for Penalties {
             report.rows.push(Row::new(format!("q = {q}: 0 below |z| ="), Some(Printed::new(&printed, 0)), here, 6));
         }
         report.statements = vec![
-            Statement::check("q = 2: theta = z / (lambda + 1)", ridge < 1e-9, format!("largest difference {ridge:.0e}")),
-            Statement::check("q = 1: theta = sign(z) [|z| - lambda/2]_+", lasso < 1e-9, format!("largest difference {lasso:.0e}")),
+            Statement::check(
+                "q = 2: theta = z / (lambda + 1)",
+                ridge < 1e-9,
+                format!("largest difference {ridge:.0e}"),
+            ),
+            Statement::check(
+                "q = 1: theta = sign(z) [|z| - lambda/2]_+",
+                lasso < 1e-9,
+                format!("largest difference {lasso:.0e}"),
+            ),
             Statement::check(
                 "q = 0: theta = z where |z| < sqrt(lambda), else 0",
                 false,
@@ -125,7 +131,8 @@ impl Experiment for Penalties {
             panel("Minimisers, lambda = 3", "theta", "minimiser", None),
         ];
         let legend = QS.iter().enumerate().map(|(at, q)| (format!("q = {q}"), Look::line(at)));
-        report.figures = vec![(String::new(), Figure::new("L_q penalties and minimisers", 2, panels).lines(legend).draw())];
+        report.figures =
+            vec![(String::new(), Figure::new("L_q penalties and minimisers", 2, panels).lines(legend).draw())];
         Ok(report)
     }
 }

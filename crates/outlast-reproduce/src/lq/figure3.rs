@@ -1,7 +1,7 @@
 //! Figure 3: example 2, test error as noise columns are added, for 20, 40, 70 and 100 training rows.
 
 use super::examples::second;
-use super::{LOOKS, MACHINES, TEST, VALUES, less_than_both, notes, records, shown, tuned};
+use super::{LOOKS, MACHINES, TEST, VALUES, less_than_both, machines, notes, records, shown, tuned};
 use crate::ablation::line;
 use crate::draw::{Axis, Figure, Panel};
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
@@ -58,7 +58,7 @@ impl Experiment for Sizes {
         };
         let (train, tune, test) = (both(rows)?, both(rows)?, both(test)?);
         let choice = tuned(&train, &tune, FeatureMap::Identity, &unit)?;
-        Ok(records(&choice, &train, &test, &[0, 1, 2, 3, 4, 5]))
+        Ok(records(&machines(&choice), &train, &test, &[0, 1, 2, 3, 4, 5]))
     }
 
     fn report(&self, results: &Results) -> Result<Report> {
@@ -74,7 +74,11 @@ impl Experiment for Sizes {
             if noise == 48 {
                 report.statements.extend(less_than_both(results, setting, &format!("{name}: ")));
                 let differences = results.differences(setting, &["L2"], &["L1"], "error");
-                report.statements.push(Statement::difference(format!("{name}: L_1 errs less than L_2"), &differences, 4));
+                report.statements.push(Statement::difference(
+                    format!("{name}: L_1 errs less than L_2"),
+                    &differences,
+                    4,
+                ));
             }
         }
         let low = sizes.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,7 +1,7 @@
 //! Figure 4: example 3, a disc in the unit square, (x, x^2) as columns: test error and model size as noise columns are added.
 
 use super::examples::third;
-use super::{LOOKS, MACHINES, TEST, VALUES, less_than_both, notes, records, shown, tuned};
+use super::{LOOKS, MACHINES, TEST, VALUES, less_than_both, notes, records, shown, thoroughly};
 use crate::ablation::line;
 use crate::draw::{Axis, Figure, Panel};
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
@@ -46,9 +46,9 @@ impl Experiment for Curved {
         let counts = [TRAIN, TRAIN, TEST].map(|rows| unit.rows(rows));
         let mut draw = |rows| third(rows, noise, &mut unit.random);
         let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
-        let choice = tuned(&train, &tune, FeatureMap::Squares, &unit)?;
+        let found = thoroughly(&train, &tune, FeatureMap::Squares, &unit)?;
         // x_1, x_2 and their squares, which stand after all columns
-        Ok(records(&choice, &train, &test, &[0, 1, noise + 2, noise + 3]))
+        Ok(records(&found, &train, &test, &[0, 1, noise + 2, noise + 3]))
     }
 
     fn report(&self, results: &Results) -> Result<Report> {
@@ -77,6 +77,9 @@ impl Experiment for Curved {
         ));
         report.notes.extend([
             "The best possible error is .0942: half the area of the ring in which labels are drawn by a coin.".to_string(),
+            "q < 1 runs over 0.1, 0.2, 0.4, 0.7 and lambda over 0.1, 0.03, 0.01, 0.003, each point fitted by itself from all starts: the path of a search \
+             finds poor local minima here, and with it L_q is no better than the others at 80 columns of noise and more."
+                .to_string(),
             "The paper prints a figure and, as the only number, \"the average selected q around 0.25\".".to_string(),
         ]);
         report.figures = vec![(String::new(), figure(results))];
@@ -88,7 +91,8 @@ fn figure(results: &Results) -> String {
     let panel = |(value, label): (&str, &str)| {
         let marks = MACHINES.iter().zip(LOOKS).flat_map(|(machine, (_, look))| {
             let of = |setting: usize| Sample::of(&results.values(setting, &[machine], value));
-            let points: Vec<(f64, Sample)> = NOISE.iter().enumerate().map(|(at, &noise)| (noise as f64, of(at))).collect();
+            let points: Vec<(f64, Sample)> =
+                NOISE.iter().enumerate().map(|(at, &noise)| (noise as f64, of(at))).collect();
             line(&points, look)
         });
         Panel { title: String::new(), x: Axis::linear("noise columns"), y: Axis::linear(label), marks: marks.collect() }

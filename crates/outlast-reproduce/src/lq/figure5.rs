@@ -4,7 +4,7 @@
 
 use super::examples::{radius, third};
 use super::figure4::TRAIN;
-use super::{LOOKS, MACHINES, TEST, VALUES, decision, machines, notes, records, shown, tuned};
+use super::{LOOKS, MACHINES, Machine, TEST, VALUES, decision, notes, records, shown, thoroughly};
 use crate::data::Rows;
 use crate::draw::decisions::boundaries_by;
 use crate::draw::{Axis, Figure, Key, Look, Mark, Panel, Shape};
@@ -13,7 +13,7 @@ use crate::papers;
 use crate::report::Report;
 use crate::verdict::Statement;
 use outlast::select::Point;
-use outlast::{Design, FeatureMap, LqChoice, Result};
+use outlast::{Design, FeatureMap, Result};
 
 /// The experiment.
 pub struct Boundaries;
@@ -28,12 +28,12 @@ const ABOUT: About = About {
 
 const NOISE: usize = 20;
 
-fn run(unit: &mut Unit) -> Result<([Rows; 3], LqChoice)> {
+fn run(unit: &mut Unit) -> Result<([Rows; 3], Vec<Machine>)> {
     let counts = [TRAIN, TRAIN, TEST].map(|rows| unit.rows(rows));
     let mut draw = |rows| third(rows, NOISE, &mut unit.random);
     let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
-    let choice = tuned(&train, &tune, FeatureMap::Squares, unit)?;
-    Ok(([train, tune, test], choice))
+    let found = thoroughly(&train, &tune, FeatureMap::Squares, unit)?;
+    Ok(([train, tune, test], found))
 }
 
 /// f over the plane, noise averaged out.
@@ -62,8 +62,8 @@ impl Experiment for Boundaries {
     }
 
     fn replicate(&self, mut unit: Unit) -> Result<Vec<Record>> {
-        let ([train, _, test], choice) = run(&mut unit)?;
-        Ok(records(&choice, &train, &test, &[0, 1, NOISE + 2, NOISE + 3]))
+        let ([train, _, test], found) = run(&mut unit)?;
+        Ok(records(&found, &train, &test, &[0, 1, NOISE + 2, NOISE + 3]))
     }
 
     fn report(&self, results: &Results) -> Result<Report> {
@@ -92,7 +92,7 @@ impl Experiment for Boundaries {
 }
 
 fn figure(results: &Results) -> Result<String> {
-    let ([train, ..], choice) = run(&mut results.unit(0, 0))?;
+    let ([train, ..], found) = run(&mut results.unit(0, 0))?;
     let mut marks = Vec::new();
     let mut legend: Vec<Key> = LOOKS.map(|(name, look)| Key { name: name.to_string(), look, shape: None }).to_vec();
     for class in 0..2 {
@@ -106,8 +106,8 @@ fn figure(results: &Results) -> Result<String> {
     let lines = boundaries_by(0.0, 1.0, |at| vec![0.1 - radius(at[0], at[1])]);
     marks.extend(lines.into_iter().map(|line| Mark::Line(line, bayes)));
     legend.push(Key { name: "Bayes".to_string(), look: bayes, shape: None });
-    for ((_, point), (_, look)) in machines(&choice).iter().zip(LOOKS) {
-        let lines = boundaries_by(0.0, 1.0, |at| projected(point, at));
+    for (machine, (_, look)) in found.iter().zip(LOOKS) {
+        let lines = boundaries_by(0.0, 1.0, |at| projected(&machine.point, at));
         marks.extend(lines.into_iter().map(|line| Mark::Line(line, look)));
     }
     let axis = |label| Axis::linear(label).range(0.0, 1.0);

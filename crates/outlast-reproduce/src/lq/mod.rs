@@ -28,7 +28,7 @@ use crate::experiment::{Record, Results, Unit};
 use crate::tuning::powers;
 use crate::verdict::{Row, Sample, Statement};
 use outlast::select::Point;
-use outlast::{Design, FeatureMap, FitRequest, Lq, LqChoice, LqSearch, Result};
+use outlast::{Design, FeatureMap, FitRequest, Lq, LqChoice, LqSearch, Model, Result};
 
 /// The machines: names in the records, titles, looks.
 pub const MACHINES: [&str; 3] = ["L1", "L2", "Lq"];
@@ -36,6 +36,10 @@ pub const LOOKS: [(&str, Look); 3] = [("L_1", Look::line(0)), ("L_2", Look::dash
 
 /// The exponents to choose from, in (0, 2].
 pub const QS: [f64; 11] = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0];
+
+/// The exponents below 1 and their values of lambda where every point has a fit of its own.
+const FEW_QS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
+const FEW_LAMBDAS: [f64; 4] = [0.1, 0.03, 0.01, 0.003];
 
 /// Names of the numbers of a record.
 pub const VALUES: [&str; 6] = ["error", "size", "relevant_kept", "q", "lambda", "tuning_error"];
@@ -68,17 +72,64 @@ pub fn best(choice: &LqChoice, q: f64) -> Option<usize> {
     })
 }
 
+/// A machine with its parameters chosen.
+pub struct Machine {
+    /// Its name in the records.
+    pub name: &'static str,
+    /// Parameters and coefficients.
+    pub point: Point,
+    /// Error by which the parameters were chosen.
+    pub tuning: f64,
+}
+
 /// The three machines of a search.
-pub fn machines(choice: &LqChoice) -> Vec<(&'static str, Point)> {
-    let mut found: Vec<(&str, Point)> = Vec::new();
+pub fn machines(choice: &LqChoice) -> Vec<Machine> {
+    let mut found = Vec::new();
     for (name, q) in [("L1", 1.0), ("L2", 2.0)] {
-        found.extend(best(choice, q).map(|at| (name, choice.path[at].clone())));
+        let machine = |at: usize| Machine { name, point: choice.path[at].clone(), tuning: choice.mean_errors[at] };
+        found.extend(best(choice, q).map(machine));
     }
     // the chosen point was fitted once more, with every start there is
-    let (model, chosen) = (&choice.model, &choice.path[choice.chosen]);
-    let weights = model.predictor.weights().map(<[f64]>::to_vec).unwrap_or_default();
-    found.push(("Lq", Point { weights, intercepts: model.predictor.intercepts.clone(), ..chosen.clone() }));
+    let point = coefficients(&choice.model, choice.path[choice.chosen].clone());
+    found.push(Machine { name: "Lq", point, tuning: choice.mean_errors[choice.chosen] });
     found
+}
+
+/// A point with the coefficients of a model.
+fn coefficients(model: &Model, point: Point) -> Point {
+    let weights = model.predictor.weights().map(<[f64]>::to_vec).unwrap_or_default();
+    let size = model.selected().map_or(0, |columns| columns.len());
+    Point { weights, intercepts: model.predictor.intercepts.clone(), size, ..point }
+}
+
+/// The three machines, with a fit of its own, from every start there is, for each point with q < 1. There the path of a search, whose points
+/// start from each other, can stay in poor local minima: with many noise columns it passes by the few variables that count.
+pub fn thoroughly(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<Vec<Machine>> {
+    let mut search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
+    search.qs.retain(|&q| q >= 1.0);
+    let request = unit.request();
+    let mut found = machines(&search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)?);
+    for q in unit.grid(FEW_QS.to_vec()) {
+        for lambda in unit.grid(FEW_LAMBDAS.to_vec()) {
+            let c = 1.0 / (train.x.rows() as f64 * lambda);
+            let model = Lq::new(c).q(q).feature_map(map).fit_with(&train.x, &train.y, &request)?;
+            let nothing = Point {
+                c,
+                q,
+                weights: Vec::new(),
+                intercepts: Vec::new(),
+                objective: model.summary.objective,
+                size: 0,
+            };
+            let point = coefficients(&model, nothing);
+            let tuning = error(&point, tune);
+            let last = &mut found[MACHINES.len() - 1];
+            if (tuning, point.size) < (last.tuning, last.point.size) {
+                *last = Machine { name: "Lq", point, tuning };
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// f of each function at a row.
@@ -114,17 +165,15 @@ pub fn used(point: &Point) -> Vec<usize> {
 }
 
 /// A record for each machine; `relevant` are the mapped columns the labels depend on.
-pub fn records(choice: &LqChoice, train: &Rows, test: &Rows, relevant: &[usize]) -> Vec<Record> {
+pub fn records(machines: &[Machine], train: &Rows, test: &Rows, relevant: &[usize]) -> Vec<Record> {
     let n = train.x.rows() as f64;
-    let record = |(name, point): &(&str, Point)| {
-        let used = used(point);
+    let record = |machine: &Machine| {
+        let (point, used) = (&machine.point, used(&machine.point));
         let kept = f64::from(u8::from(relevant.iter().all(|column| used.contains(column))));
-        let tuning = choice.path.iter().position(|other| (other.q, other.c) == (point.q, point.c));
-        let tuning = tuning.map_or(f64::NAN, |at| choice.mean_errors[at]);
-        let values = [error(point, test), used.len() as f64, kept, point.q, 1.0 / (n * point.c), tuning];
-        Record::new([*name], values)
+        let values = [error(point, test), used.len() as f64, kept, point.q, 1.0 / (n * point.c), machine.tuning];
+        Record::new([machine.name], values)
     };
-    machines(choice).iter().map(record).collect()
+    machines.iter().map(record).collect()
 }
 
 /// "L_q errs less than L_1 and than L_2", in a setting.

@@ -1,7 +1,7 @@
 //! Table 1: example 1, three columns of twenty count.
 
 use super::examples::{COLUMNS, first, signal};
-use super::{MACHINES, TEST, VALUES, less_than_both, notes, records, tuned};
+use super::{MACHINES, TEST, VALUES, less_than_both, machines, notes, records, tuned};
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
 use crate::report::Report;
@@ -51,7 +51,7 @@ impl Experiment for Noise {
         let mut draw = |rows| first(rows, &mut unit.random);
         let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
         let choice = tuned(&train, &tune, FeatureMap::Identity, &unit)?;
-        let mut all = records(&choice, &train, &test, &[0, 1, 2]);
+        let mut all = records(&machines(&choice), &train, &test, &[0, 1, 2]);
         let n = test.x.rows();
         let missed = (0..n).filter(|&row| u32::from(signal(test.x.row(row)) > 0.0) != test.y.codes()[row]).count();
         let nothing = f64::NAN;

@@ -1,7 +1,7 @@
 //! Table 2: example 4, three classes in the plane.
 
 use super::examples::{fourth, nearest};
-use super::{MACHINES, VALUES, less_than_both, notes, records, tuned};
+use super::{MACHINES, VALUES, less_than_both, machines, notes, records, tuned};
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
 use crate::report::Report;
@@ -48,7 +48,7 @@ impl Experiment for Triangle {
         let mut draw = |rows| fourth(rows, &mut unit.random);
         let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
         let choice = tuned(&train, &tune, FeatureMap::Identity, &unit)?;
-        let mut all = records(&choice, &train, &test, &[0, 1]);
+        let mut all = records(&machines(&choice), &train, &test, &[0, 1]);
         let n = test.x.rows();
         let missed = (0..n).filter(|&row| nearest(test.x.row(row)) != test.y.codes()[row]).count();
         let nothing = f64::NAN;

@@ -1,6 +1,6 @@
 //! Table 3: heart disease and balance scale; two thirds of the rows to train, C and q by five-fold cross-validation within them.
 
-use super::{MACHINES, VALUES, less_than_both, notes, records, search};
+use super::{MACHINES, VALUES, less_than_both, machines, notes, records, search};
 use crate::data::DataSet;
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
@@ -65,7 +65,7 @@ impl Experiment for Real {
         let (train, test) = (all.some(train)?, all.some(test)?);
         let base = Lq::new(1.0).random_state(unit.replication as u64);
         let choice = search(train.x.rows(), &unit).base(base).fit_with(&train.x, &train.y, &unit.request())?;
-        Ok(records(&choice, &train, &test, &[]))
+        Ok(records(&machines(&choice), &train, &test, &[]))
     }
 
     fn report(&self, results: &Results) -> Result<Report> {
