@@ -1,7 +1,7 @@
 //! Every experiment, in the order of the papers.
 
 use crate::experiment::Experiment;
-use crate::{rsvm, wrsvm};
+use crate::{rsvm, theory, wrsvm};
 
 /// Every experiment: a file and a line here.
 pub const ALL: &[&dyn Experiment] = &[
@@ -16,6 +16,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &wrsvm::Outliers,
     &wrsvm::Curved,
     &wrsvm::Digits,
+    &theory::Theory,
 ];
 
 /// The experiment of that name.

@@ -32,7 +32,7 @@ pub const LINEAR: Boundaries = Boundaries {
         paper: &papers::RSVM,
         what: "boundaries and support vectors of one training set, linear",
         reps: 1,
-        seconds: 0.3,
+        seconds: 0.2,
     },
     sectors: Sectors::equal(3),
     gaussian: false,
@@ -107,10 +107,7 @@ impl Boundaries {
         let mut unit = results.unit(0, 0);
         let rows = self.train(&mut unit)?;
         let models = self.models(&rows, &unit)?;
-        let bayes = boundaries_by(-REACH, REACH, |at| {
-            let class = self.sectors.class(at[0], at[1]) as usize;
-            (0..self.sectors.count).map(|of| if of == class { 1.0 } else { 0.0 }).collect()
-        });
+        let bayes = boundaries_by(-REACH, REACH, |at| self.sectors.closeness(at));
         let mut panels = vec![self.panel("(a) Bayes boundary".to_string(), &rows[0], bayes, &[])];
         for ((model, title), letter) in models.iter().zip(titles(3)).zip(["b", "c", "d"]) {
             let title = format!("({letter}) {title}: {} support vectors", model.support_count());

@@ -23,7 +23,7 @@ const ABOUT: About = About {
     paper: &papers::RSVM,
     what: "liver disorders, linear functions, 0, 5 and 10 % of the labels changed",
     reps: 10,
-    seconds: 2.0,
+    seconds: 0.5,
 };
 
 const DATA: [DataSet; 1] = [DataSet {
