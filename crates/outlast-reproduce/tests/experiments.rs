@@ -51,9 +51,11 @@ fn cut_off(experiment: &dyn Experiment, settings: &Settings, after: usize) -> Ou
     run(experiment, settings, Control::default().progress(&watch).interrupt(&stop), &|_| ()).unwrap()
 }
 
-#[test]
-fn every_experiment_gives_the_same_files_on_one_thread_on_two_and_after_being_cut_off() {
-    for experiment in registry::ALL {
+/// The same files on one thread, and on two after having been cut off on one.
+fn check_runs(chosen: impl Fn(&str) -> bool) {
+    let mut count = 0;
+    for experiment in registry::ALL.iter().filter(|experiment| chosen(experiment.about().name)) {
+        count += 1;
         let name = experiment.about().name;
         let folder = tempfile::tempdir().unwrap();
         let (data, one, two) = (folder.path().join("data"), folder.path().join("one"), folder.path().join("two"));
@@ -87,6 +89,34 @@ fn every_experiment_gives_the_same_files_on_one_thread_on_two_and_after_being_cu
             assert!(two[file] == *bytes, "{file} differs");
         }
     }
+    assert!(count > 0);
+}
+
+// a test for each group, so that they run beside each other
+
+#[test]
+fn linear_machines_run_alike() {
+    check_runs(|name| name == "rsvm-linear");
+}
+
+#[test]
+fn truncated_machines_run_alike() {
+    check_runs(|name| name.starts_with("rsvm") && name != "rsvm-linear");
+}
+
+#[test]
+fn weighted_tables_run_alike() {
+    check_runs(|name| name.starts_with("wrsvm-table"));
+}
+
+#[test]
+fn weighted_figures_run_alike() {
+    check_runs(|name| name.starts_with("wrsvm-figure"));
+}
+
+#[test]
+fn all_others_run_alike() {
+    check_runs(|name| !name.starts_with("rsvm") && !name.starts_with("wrsvm"));
 }
 
 /// The CSV file has a record for each unit, every number in its column; the page has the table and the figures are pictures.
