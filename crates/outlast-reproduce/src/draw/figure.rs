@@ -3,6 +3,8 @@
 //! A figure holds what a paper's figure holds: panels in rows, each with axes of its own, and one legend below. Colours are
 //! those that stay apart for most readers (Okabe and Ito).
 
+use super::box_plot::BoxPlot;
+use super::scale::Scale;
 use super::svg::{STYLE, escape};
 use std::fmt::Write;
 
@@ -401,103 +403,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The numbers of a box plot.
-#[derive(Debug, PartialEq)]
-pub struct BoxPlot {
-    /// Lower quartile, median, upper quartile (linear between order statistics).
-    pub quartiles: [f64; 3],
-    /// The last values within 1.5 times the quartiles' distance.
-    pub whiskers: [f64; 2],
-    /// The values beyond.
-    pub outside: Vec<f64>,
-}
-
-impl BoxPlot {
-    /// Of finite values; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<BoxPlot> {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1)?;
-        let quartiles = [0.25, 0.5, 0.75].map(|share| {
-            let at = share * last as f64;
-            let (below, part) = (at.floor() as usize, at.fract());
-            sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below])
-        });
-        let reach = 1.5 * (quartiles[2] - quartiles[0]);
-        let inside = |value: &&f64| (quartiles[0] - reach..=quartiles[2] + reach).contains(*value);
-        let whiskers = [*sorted.iter().find(inside)?, *sorted.iter().rfind(inside)?];
-        let outside = sorted.iter().copied().filter(|value| !inside(&value)).collect();
-        Some(BoxPlot { quartiles, whiskers, outside })
-    }
-}
-
 fn colour(at: usize) -> &'static str {
     COLOURS[at % COLOURS.len()]
-}
-
-/// From values to places.
-struct Scale {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-    log: bool,
-}
-
-impl Scale {
-    fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
-        let on = |value: f64| if axis.log { value.log10() } else { value };
-        let values = values.map(on).filter(|value| value.is_finite());
-        let (low, high) = match axis.range {
-            Some((low, high)) => (on(low), on(high)),
-            None => {
-                let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-                let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-                let room = if high > low { 0.04 * (high - low) } else { 0.5 };
-                (low - room, high + room)
-            }
-        };
-        Scale { low, high, from, to, log: axis.log }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        let value = if self.log { value.log10() } else { value };
-        self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
-    }
-
-    fn ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
-        if !axis.names.is_empty() {
-            return axis.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect();
-        }
-        if self.log {
-            let powers = self.low.ceil() as i32..=self.high.floor() as i32;
-            return powers.map(|power| (10f64.powi(power), format!("1e{power}"))).collect();
-        }
-        let step = step(self.high - self.low);
-        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
-        (first..=last).map(|at| at as f64 * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
-    }
-}
-
-/// A step of 1, 2 or 5 times a power of 10 that cuts a range into four to nine.
-fn step(range: f64) -> f64 {
-    let power = 10f64.powf((range / 5.0).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| range / step <= 8.0).unwrap_or(power)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_box_plot_has_the_textbook_numbers() {
-        let plot = BoxPlot::of(&[9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 100.0, f64::NAN]).unwrap();
-        assert_eq!(plot.quartiles, [2.5, 4.0, 7.0]);
-        assert_eq!(plot.whiskers, [1.0, 9.0]);
-        assert_eq!(plot.outside, [100.0]);
-        assert_eq!(BoxPlot::of(&[f64::NAN]), None);
-    }
 
     #[test]
     fn every_mark_is_drawn_and_nothing_is_not_a_number() {
@@ -520,12 +432,5 @@ mod tests {
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
         assert_eq!(svg.matches("a &lt; b").count(), 2);
         assert!(svg.contains(">one<") && svg.contains("&amp;") && svg.contains("1e1"));
-    }
-
-    #[test]
-    fn steps_are_round() {
-        for (range, expected) in [(1.0, 0.2), (0.05, 0.01), (7.0, 1.0), (9.0, 2.0), (100.0, 20.0)] {
-            assert!((step(range) / expected - 1.0).abs() < 1e-9, "{range}: {}", step(range));
-        }
     }
 }

@@ -11,9 +11,9 @@ use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
 use crate::report::Report;
 use crate::samples::triangle;
-use crate::tuning::{self, along, powers};
+use crate::tuning::{self, gaussians, over, powers};
 use crate::verdict::Statement;
-use outlast::{Design, Kernel, Model, Result, Truncated, gamma_quartiles};
+use outlast::{Design, Kernel, Model, Result, Truncated};
 
 /// One of the two figures.
 pub struct Boundaries {
@@ -62,7 +62,7 @@ impl Boundaries {
         let mut draw = |rows| triangle::draw(rows, 0.0, &mut unit.random);
         let (train, tune, new) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
         let kernels = match self.gaussian {
-            true => gamma_quartiles(&train.x, &train.y, None)?.map(Kernel::rbf).to_vec(),
+            true => gaussians(&train)?,
             false => vec![Kernel::Linear],
         };
         let cs = unit.grid(powers(-2, 1, 1));
@@ -71,14 +71,9 @@ impl Boundaries {
             for a in AS {
                 let worth = utility(matrix, a);
                 let loss = |model: &_| tuning::utility(model, &tune, &worth).map(|utility| -utility);
-                let tuned = kernels.iter().map(|kernel| {
-                    let fit =
-                        Truncated::new(1.0).kernel(kernel.clone()).truncation(METHODS[0].1).utility(worth.clone());
-                    along(&cs, &fit, &train, &unit.request(), loss)
-                });
-                let tuned: Vec<_> = tuned.collect::<Result<_>>()?;
-                let best = tuned.into_iter().min_by(|a, b| a.tuning.total_cmp(&b.tuning));
-                models.extend(best.map(|best| (matrix, a, best.model)));
+                let method = Truncated::new(1.0).truncation(METHODS[0].1).utility(worth.clone());
+                let best = over(&kernels, &cs, &method, &train, &unit.request(), loss)?;
+                models.push((matrix, a, best.model));
             }
         }
         Ok((train, new, models))
