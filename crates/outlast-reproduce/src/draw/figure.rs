@@ -19,6 +19,8 @@ const PANEL_BELOW: f64 = 54.0;
 const TURNED: f64 = 34.0;
 const GAP: f64 = 66.0;
 const LEGEND: f64 = 30.0;
+/// A part of a pixel that makes no difference.
+const UNSEEN: f64 = 0.1;
 const INK: &str = "#263238";
 
 /// A picture of panels.
@@ -331,10 +333,9 @@ impl<'a> Frame<'a> {
         match mark {
             Mark::Line(points, look) => {
                 for part in points.split(|point| !self.shown(point)).filter(|part| part.len() > 1) {
-                    let path: Vec<String> = part
-                        .iter()
-                        .map(|point| format!("{:.1} {:.1}", self.x.at(point[0]), self.y.at(point[1])))
-                        .collect();
+                    let places = part.iter().map(|point| [self.x.at(point[0]), self.y.at(point[1])]);
+                    let path: Vec<String> =
+                        thinned(&places.collect::<Vec<_>>()).iter().map(|[x, y]| format!("{x:.1} {y:.1}")).collect();
                     let _ = writeln!(svg, "<path d=\"M{}\" {}/>", path.join("L"), look.stroke());
                 }
             }
@@ -403,6 +404,30 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// A line with fewer points that nowhere lies further off than can be seen.
+fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let mut kept: Vec<[f64; 2]> = points.first().copied().into_iter().collect();
+    let mut from = 0;
+    for next in 2..points.len() {
+        let between = &points[from + 1..next];
+        if between.iter().any(|point| distance(*point, points[from], points[next]) > UNSEEN) {
+            from = next - 1;
+            kept.push(points[from]);
+        }
+    }
+    kept.extend(points.last().filter(|_| points.len() > 1));
+    kept
+}
+
+/// How far a point lies from the line between two others; from the first, if they are one.
+fn distance(point: [f64; 2], a: [f64; 2], b: [f64; 2]) -> f64 {
+    let (along, to) = ([b[0] - a[0], b[1] - a[1]], [point[0] - a[0], point[1] - a[1]]);
+    match along[0].hypot(along[1]) {
+        0.0 => to[0].hypot(to[1]),
+        length => (along[0] * to[1] - along[1] * to[0]).abs() / length,
+    }
+}
+
 fn colour(at: usize) -> &'static str {
     COLOURS[at % COLOURS.len()]
 }
@@ -410,6 +435,23 @@ fn colour(at: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thinned_lines_keep_their_shape() {
+        let straight: Vec<[f64; 2]> = (0..50).map(|at| [at as f64, 2.0 * at as f64]).collect();
+        assert_eq!(thinned(&straight), [straight[0], straight[49]]);
+        let circle: Vec<[f64; 2]> = (0..=400)
+            .map(|at| at as f64 / 400.0 * std::f64::consts::TAU)
+            .map(|a| [100.0 * a.cos(), 100.0 * a.sin()])
+            .collect();
+        let few = thinned(&circle);
+        assert!((20..120).contains(&few.len()), "{}", few.len());
+        for point in &circle {
+            let off = few.windows(2).map(|pair| distance(*point, pair[0], pair[1])).fold(f64::INFINITY, f64::min);
+            assert!(off <= UNSEEN + 1e-9, "{off}");
+        }
+        assert_eq!(thinned(&circle[..1]).len(), 1);
+    }
 
     #[test]
     fn every_mark_is_drawn_and_nothing_is_not_a_number() {

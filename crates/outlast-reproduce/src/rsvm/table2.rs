@@ -23,7 +23,7 @@ const ABOUT: About = About {
     paper: &papers::RSVM,
     what: "liver disorders, linear functions, 0, 5 and 10 % of the labels changed",
     reps: 10,
-    seconds: 0.5,
+    seconds: 0.7,
 };
 
 const DATA: [DataSet; 1] = [DataSet {

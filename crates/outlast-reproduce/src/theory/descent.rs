@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::experiment::Unit;
 use crate::samples::{Sectors, triangle};
-use outlast::{Capped, Estimator, Kernel, Loss, Lq, Penalty, Result, Truncated};
+use outlast::{Capped, Estimator, Kernel, Loss, Lq, Penalty, Result, Truncated, Truncation};
 
 /// Every non-convex method on data of its own.
 pub fn check(unit: &mut Unit) -> Result<Vec<Finding>> {
@@ -40,4 +40,23 @@ pub fn check(unit: &mut Unit) -> Result<Vec<Finding>> {
         }
     }
     Ok(findings)
+}
+
+/// "The set of support vectors of the RSVM using the d.c. algorithm is only a subset of the set of support vectors of the original SVM": the same
+/// rows, kernel and C with and without truncation.
+pub fn subset(unit: &mut Unit) -> Result<Vec<Finding>> {
+    const FITS: usize = 8;
+    let mut new = 0;
+    for fit in 0..FITS {
+        let rows = Sectors::equal(3).draw(60, 2, 0.2, &mut unit.random)?;
+        let kernel = if fit % 2 == 0 { Kernel::Linear } else { Kernel::rbf(1.0) };
+        let support = |truncation: Truncation| -> Result<Vec<u32>> {
+            let method = Truncated::new(3.0).kernel(kernel.clone()).truncation(truncation);
+            Ok(method.fit_with(&rows.x, &rows.y, &unit.request())?.predictor.support)
+        };
+        let (plain, truncated) = (support(Truncation::Off)?, support(Truncation::Auto)?);
+        new += usize::from(truncated.iter().any(|row| !plain.contains(row)));
+    }
+    let text = "support vectors of the truncated machine are a subset of the plain one's at the same C";
+    Ok(vec![Finding::new(text, "of 8 fits with others", new as f64, new == 0)])
 }

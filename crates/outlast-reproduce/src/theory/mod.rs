@@ -45,10 +45,11 @@ impl Finding {
 
 type Check = fn(&mut Unit) -> Result<Vec<Finding>>;
 
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 7] = [
     ("consistency", fisher::standard),
     ("weighted consistency", fisher::weighted),
     ("descent", descent::check),
+    ("support vectors", descent::subset),
     ("losses", bounds::losses),
     ("relaxation", bounds::relaxation),
     ("payoffs", payoffs::check),
