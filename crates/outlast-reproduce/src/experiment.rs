@@ -8,7 +8,7 @@ use outlast::{Control, FitRequest, Result};
 use std::collections::BTreeMap;
 
 /// Most rows of a sample cut down.
-const SMALL: usize = 120;
+const SMALL: usize = 60;
 
 /// What the list says about an experiment.
 #[derive(Debug)]

@@ -39,6 +39,7 @@ mod rsvm;
 mod run;
 mod samples;
 mod store;
+mod theory;
 mod tuning;
 pub mod verdict;
 mod wrsvm;

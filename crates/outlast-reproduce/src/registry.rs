@@ -1,7 +1,7 @@
 //! Every experiment, in the order of the papers.
 
 use crate::experiment::Experiment;
-use crate::{ablation, capped, lq, rsvm, wrsvm};
+use crate::{ablation, capped, lq, rsvm, theory, wrsvm};
 
 /// Every experiment: a file and a line here.
 pub const ALL: &[&dyn Experiment] = &[
@@ -35,6 +35,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &capped::Accuracies,
     &capped::Parameters,
     &capped::NoiseLevels,
+    &theory::Theory,
 ];
 
 /// The experiment of that name.

@@ -37,6 +37,17 @@ impl Sectors {
         self.classes[((sectors as f64 * angle / TAU) as usize).min(sectors - 1)]
     }
 
+    /// How close a place lies to the middle of a sector of each class; the closest is its class.
+    pub fn closeness(&self, at: [f64; 2]) -> Vec<f64> {
+        let mut most = vec![f64::NEG_INFINITY; self.count];
+        for (sector, &class) in self.classes.iter().enumerate() {
+            let middle = TAU * (sector as f64 + 0.5) / self.classes.len() as f64;
+            let close = at[0] * middle.cos() + at[1] * middle.sin();
+            most[class as usize] = most[class as usize].max(close);
+        }
+        most
+    }
+
     /// Points uniform on the unit disc (Wu and Liu, sections 4.1 and 4.2), a share of the labels, exactly so many, changed to one of the
     /// others with equal chances; columns beyond the second are noise, uniform on [-1, 1].
     pub fn draw(&self, rows_count: usize, columns: usize, share: f64, random: &mut Random) -> Result<Rows> {
@@ -137,6 +148,11 @@ mod tests {
             let rows = sectors.draw(1000, columns, 0.1, &mut random).unwrap();
             assert_eq!(rows.x.values().len(), 1000 * columns);
             let right = |row: usize| sectors.class(rows.x.row(row)[0], rows.x.row(row)[1]) == rows.y.codes()[row];
+            for row in 0..1000 {
+                let at = [rows.x.row(row)[0], rows.x.row(row)[1]];
+                let close = sectors.closeness(at);
+                assert!(close.iter().all(|&other| other <= close[sectors.class(at[0], at[1]) as usize] + 1e-12));
+            }
             assert_eq!((0..1000).filter(|&row| !right(row)).count(), 100);
         }
         // of two classes the second variable alone decides

@@ -4,7 +4,7 @@
 //! the same, the first.
 
 use crate::data::Rows;
-use outlast::{Design, Error, FitRequest, Model, Result, Truncated};
+use outlast::{Design, Error, FitRequest, Kernel, KernelFunction, Model, Result, Truncated, gamma_quartiles};
 
 /// What was chosen.
 #[derive(Debug, Clone)]
@@ -56,12 +56,40 @@ pub fn along(
     best.ok_or_else(|| Error::shape("C", "no values", "at least one"))
 }
 
+/// The same for each of some kernels, of which there is at least one; of equally good ones the first.
+pub fn over(
+    kernels: &[Kernel],
+    cs: &[f64],
+    method: &Truncated,
+    train: &Rows,
+    request: &FitRequest,
+    loss: impl Fn(&Model) -> Result<f64>,
+) -> Result<Chosen> {
+    let one = |kernel: &Kernel| along(cs, &method.clone().kernel(kernel.clone()), train, request, &loss);
+    let tuned = kernels.iter().map(one).collect::<Result<Vec<Chosen>>>()?;
+    let best = tuned.into_iter().min_by(|a, b| a.tuning.total_cmp(&b.tuning));
+    best.ok_or_else(|| Error::shape("kernels", "none", "at least one"))
+}
+
+/// Gaussian kernels whose sigma are the quartiles of the between-class distances of some rows.
+pub fn gaussians(train: &Rows) -> Result<Vec<Kernel>> {
+    Ok(gamma_quartiles(&train.x, &train.y, None)?.map(Kernel::rbf).to_vec())
+}
+
+/// sigma of a model's Gaussian kernel exp(-|x - x'|^2 / (2 sigma^2)); NaN of another kernel's.
+pub fn sigma(model: &Model) -> f64 {
+    match model.predictor.kernel {
+        KernelFunction::Rbf { gamma } => (0.5 / gamma).sqrt(),
+        _ => f64::NAN,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Random;
     use crate::samples::Sectors;
-    use outlast::{Kernel, Truncation};
+    use outlast::Truncation;
 
     #[test]
     fn the_smallest_loss_is_kept_and_starts_do_not_change_a_convex_optimum() {

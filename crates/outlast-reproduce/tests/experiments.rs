@@ -10,12 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ROWS_PER_CLASS: usize = 200;
 
+/// Numbers of a made-up set, about: wide ones have fewer rows.
+const NUMBERS: usize = 200_000;
+
 /// Writes a data set of the right shape, a group of points for each class.
 fn make_up(set: &DataSet, folder: &Path) {
     let mut random = Random::new(set.columns as u64);
     let names: Vec<String> = (1..=set.columns).map(|column| format!("x{column},")).collect();
     let mut text = names.concat() + "label\n";
-    for row in 0..ROWS_PER_CLASS * set.classes.len() {
+    let each = (NUMBERS / (set.columns * set.classes.len())).clamp(12, ROWS_PER_CLASS);
+    for row in 0..each * set.classes.len() {
         let at = row % set.classes.len();
         for column in 0..set.columns {
             let centre = if column % set.classes.len() == at { 1.0 } else { 0.0 };
@@ -51,9 +55,11 @@ fn cut_off(experiment: &dyn Experiment, settings: &Settings, after: usize) -> Ou
     run(experiment, settings, Control::default().progress(&watch).interrupt(&stop), &|_| ()).unwrap()
 }
 
-#[test]
-fn every_experiment_gives_the_same_files_on_one_thread_on_two_and_after_being_cut_off() {
-    for experiment in registry::ALL {
+/// The same files on one thread, and on two after having been cut off on one.
+fn check_runs(chosen: impl Fn(&str) -> bool) {
+    let mut count = 0;
+    for experiment in registry::ALL.iter().filter(|experiment| chosen(experiment.about().name)) {
+        count += 1;
         let name = experiment.about().name;
         let folder = tempfile::tempdir().unwrap();
         let (data, one, two) = (folder.path().join("data"), folder.path().join("one"), folder.path().join("two"));
@@ -87,6 +93,50 @@ fn every_experiment_gives_the_same_files_on_one_thread_on_two_and_after_being_cu
             assert!(two[file] == *bytes, "{file} differs");
         }
     }
+    assert!(count > 0);
+}
+
+// a test for each group, so that they run beside each other
+
+#[test]
+fn linear_machines_run_alike() {
+    check_runs(|name| name == "rsvm-linear");
+}
+
+#[test]
+fn truncated_machines_run_alike() {
+    check_runs(|name| name.starts_with("rsvm") && name != "rsvm-linear");
+}
+
+#[test]
+fn weighted_tables_run_alike() {
+    check_runs(|name| name.starts_with("wrsvm-table"));
+}
+
+#[test]
+fn weighted_figures_run_alike() {
+    check_runs(|name| name.starts_with("wrsvm-figure"));
+}
+
+#[test]
+fn ablation_runs_alike() {
+    check_runs(|name| name.starts_with("ablation"));
+}
+
+#[test]
+fn the_lq_machine_runs_alike() {
+    check_runs(|name| name.starts_with("lq"));
+}
+
+#[test]
+fn the_capped_machine_runs_alike() {
+    check_runs(|name| name.starts_with("capped"));
+}
+
+#[test]
+fn all_others_run_alike() {
+    let papers = ["rsvm", "wrsvm", "ablation", "lq", "capped"];
+    check_runs(|name| !papers.iter().any(|paper| name.starts_with(paper)));
 }
 
 /// The CSV file has a record for each unit, every number in its column; the page has the table and the figures are pictures.

@@ -12,5 +12,6 @@ mod many_classes;
 mod readme;
 mod reference;
 mod refusals;
+mod reproduce;
 mod round_trip;
 mod travel;

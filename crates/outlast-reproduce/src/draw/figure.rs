@@ -3,6 +3,8 @@
 //! A figure holds what a paper's figure holds: panels in rows, each with axes of its own, and one legend below. Colours are
 //! those that stay apart for most readers (Okabe and Ito).
 
+use super::box_plot::BoxPlot;
+use super::scale::Scale;
 use super::svg::{STYLE, escape};
 use std::fmt::Write;
 
@@ -13,8 +15,12 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 58.0;
 const PANEL_TOP: f64 = 30.0;
 const PANEL_BELOW: f64 = 54.0;
+/// More room where names are turned.
+const TURNED: f64 = 34.0;
 const GAP: f64 = 66.0;
 const LEGEND: f64 = 30.0;
+/// A part of a pixel that makes no difference.
+const UNSEEN: f64 = 0.1;
 const INK: &str = "#263238";
 
 /// A picture of panels.
@@ -156,6 +162,12 @@ impl Axis {
         Axis { label: label.into(), range: Some((-0.6, names.len() as f64 - 0.4)), names, ..Axis::default() }
     }
 
+    /// Whether its names have no room side by side.
+    fn is_crowded(&self, width: f64) -> bool {
+        let longest = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        (6.2 * longest as f64 + 4.0) * self.names.len() as f64 > width
+    }
+
     /// From, to.
     pub fn range(self, low: f64, high: f64) -> Axis {
         Axis { range: Some((low, high)), ..self }
@@ -211,7 +223,9 @@ impl Figure {
     /// The picture.
     pub fn draw(&self) -> String {
         let rows = self.panels.len().div_ceil(self.across);
-        let (width, height) = (self.size.0 + GAP, self.size.1 + PANEL_TOP + PANEL_BELOW);
+        let turned = self.panels.iter().any(|panel| panel.x.is_crowded(self.size.0));
+        let below = if turned { PANEL_BELOW + TURNED } else { PANEL_BELOW };
+        let (width, height) = (self.size.0 + GAP, self.size.1 + PANEL_TOP + below);
         let legend = if self.legend.is_empty() { 0.0 } else { LEGEND };
         let title = 11.0 * self.title.chars().count() as f64;
         let whole_width = (LEFT + self.across as f64 * width).max(LEFT + title);
@@ -287,11 +301,11 @@ impl<'a> Frame<'a> {
     fn draw_axes(&self, svg: &mut String) {
         let (right, bottom) = (self.left + self.size.0, self.top + self.size.1);
         let grid = "stroke=\"#eceff1\"";
-        let crowded = self.panel.x.names.iter().map(|name| 6.2 * name.chars().count() as f64 + 6.0).sum::<f64>();
+        let crowded = self.panel.x.is_crowded(self.size.0);
         for (value, text) in self.x.ticks(&self.panel.x) {
             let x = self.x.at(value);
             let _ = writeln!(svg, "<line x1=\"{x:.1}\" y1=\"{}\" x2=\"{x:.1}\" y2=\"{bottom}\" {grid}/>", self.top);
-            let (turn, anchor) = match crowded > self.size.0 {
+            let (turn, anchor) = match crowded {
                 true => (format!(" transform=\"rotate(-40 {x:.1} {:.1})\"", bottom + 14.0), "end"),
                 false => (String::new(), "middle"),
             };
@@ -319,12 +333,22 @@ impl<'a> Frame<'a> {
         match mark {
             Mark::Line(points, look) => {
                 for part in points.split(|point| !self.shown(point)).filter(|part| part.len() > 1) {
-                    let path: Vec<String> = part
-                        .iter()
-                        .map(|point| format!("{:.1} {:.1}", self.x.at(point[0]), self.y.at(point[1])))
-                        .collect();
+                    let places = part.iter().map(|point| [self.x.at(point[0]), self.y.at(point[1])]);
+                    let path: Vec<String> =
+                        thinned(&places.collect::<Vec<_>>()).iter().map(|[x, y]| format!("{x:.1} {y:.1}")).collect();
                     let _ = writeln!(svg, "<path d=\"M{}\" {}/>", path.join("L"), look.stroke());
                 }
+            }
+            Mark::Points(points, Shape::Dot, look) => {
+                // one path for all, each a stroke of no length with round ends: a tenth of the bytes
+                let shown = points.iter().filter(|point| self.shown(point));
+                let path: String =
+                    shown.map(|point| format!("M{:.1} {:.1}h0", self.x.at(point[0]), self.y.at(point[1]))).collect();
+                let (fill, width) = (colour(look.colour), 2.0 * look.width);
+                let _ = writeln!(
+                    svg,
+                    "<path d=\"{path}\" stroke=\"{fill}\" stroke-width=\"{width}\" stroke-linecap=\"round\"/>"
+                );
             }
             Mark::Points(points, shape, look) => {
                 for point in points.iter().filter(|point| self.shown(point)) {
@@ -380,33 +404,27 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The numbers of a box plot.
-#[derive(Debug, PartialEq)]
-pub struct BoxPlot {
-    /// Lower quartile, median, upper quartile (linear between order statistics).
-    pub quartiles: [f64; 3],
-    /// The last values within 1.5 times the quartiles' distance.
-    pub whiskers: [f64; 2],
-    /// The values beyond.
-    pub outside: Vec<f64>,
+/// A line with fewer points that nowhere lies further off than can be seen.
+fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let mut kept: Vec<[f64; 2]> = points.first().copied().into_iter().collect();
+    let mut from = 0;
+    for next in 2..points.len() {
+        let between = &points[from + 1..next];
+        if between.iter().any(|point| distance(*point, points[from], points[next]) > UNSEEN) {
+            from = next - 1;
+            kept.push(points[from]);
+        }
+    }
+    kept.extend(points.last().filter(|_| points.len() > 1));
+    kept
 }
 
-impl BoxPlot {
-    /// Of finite values; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<BoxPlot> {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1)?;
-        let quartiles = [0.25, 0.5, 0.75].map(|share| {
-            let at = share * last as f64;
-            let (below, part) = (at.floor() as usize, at.fract());
-            sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below])
-        });
-        let reach = 1.5 * (quartiles[2] - quartiles[0]);
-        let inside = |value: &&f64| (quartiles[0] - reach..=quartiles[2] + reach).contains(*value);
-        let whiskers = [*sorted.iter().find(inside)?, *sorted.iter().rfind(inside)?];
-        let outside = sorted.iter().copied().filter(|value| !inside(&value)).collect();
-        Some(BoxPlot { quartiles, whiskers, outside })
+/// How far a point lies from the line between two others; from the first, if they are one.
+fn distance(point: [f64; 2], a: [f64; 2], b: [f64; 2]) -> f64 {
+    let (along, to) = ([b[0] - a[0], b[1] - a[1]], [point[0] - a[0], point[1] - a[1]]);
+    match along[0].hypot(along[1]) {
+        0.0 => to[0].hypot(to[1]),
+        length => (along[0] * to[1] - along[1] * to[0]).abs() / length,
     }
 }
 
@@ -414,68 +432,25 @@ fn colour(at: usize) -> &'static str {
     COLOURS[at % COLOURS.len()]
 }
 
-/// From values to places.
-struct Scale {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-    log: bool,
-}
-
-impl Scale {
-    fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
-        let on = |value: f64| if axis.log { value.log10() } else { value };
-        let values = values.map(on).filter(|value| value.is_finite());
-        let (low, high) = match axis.range {
-            Some((low, high)) => (on(low), on(high)),
-            None => {
-                let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-                let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-                let room = if high > low { 0.04 * (high - low) } else { 0.5 };
-                (low - room, high + room)
-            }
-        };
-        Scale { low, high, from, to, log: axis.log }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        let value = if self.log { value.log10() } else { value };
-        self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
-    }
-
-    fn ticks(&self, axis: &Axis) -> Vec<(f64, String)> {
-        if !axis.names.is_empty() {
-            return axis.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect();
-        }
-        if self.log {
-            let powers = self.low.ceil() as i32..=self.high.floor() as i32;
-            return powers.map(|power| (10f64.powi(power), format!("1e{power}"))).collect();
-        }
-        let step = step(self.high - self.low);
-        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
-        (first..=last).map(|at| at as f64 * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
-    }
-}
-
-/// A step of 1, 2 or 5 times a power of 10 that cuts a range into four to nine.
-fn step(range: f64) -> f64 {
-    let power = 10f64.powf((range / 5.0).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| range / step <= 8.0).unwrap_or(power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_box_plot_has_the_textbook_numbers() {
-        let plot = BoxPlot::of(&[9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 100.0, f64::NAN]).unwrap();
-        assert_eq!(plot.quartiles, [2.5, 4.0, 7.0]);
-        assert_eq!(plot.whiskers, [1.0, 9.0]);
-        assert_eq!(plot.outside, [100.0]);
-        assert_eq!(BoxPlot::of(&[f64::NAN]), None);
+    fn thinned_lines_keep_their_shape() {
+        let straight: Vec<[f64; 2]> = (0..50).map(|at| [at as f64, 2.0 * at as f64]).collect();
+        assert_eq!(thinned(&straight), [straight[0], straight[49]]);
+        let circle: Vec<[f64; 2]> = (0..=400)
+            .map(|at| at as f64 / 400.0 * std::f64::consts::TAU)
+            .map(|a| [100.0 * a.cos(), 100.0 * a.sin()])
+            .collect();
+        let few = thinned(&circle);
+        assert!((20..120).contains(&few.len()), "{}", few.len());
+        for point in &circle {
+            let off = few.windows(2).map(|pair| distance(*point, pair[0], pair[1])).fold(f64::INFINITY, f64::min);
+            assert!(off <= UNSEEN + 1e-9, "{off}");
+        }
+        assert_eq!(thinned(&circle[..1]).len(), 1);
     }
 
     #[test]
@@ -499,12 +474,5 @@ mod tests {
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
         assert_eq!(svg.matches("a &lt; b").count(), 2);
         assert!(svg.contains(">one<") && svg.contains("&amp;") && svg.contains("1e1"));
-    }
-
-    #[test]
-    fn steps_are_round() {
-        for (range, expected) in [(1.0, 0.2), (0.05, 0.01), (7.0, 1.0), (9.0, 2.0), (100.0, 20.0)] {
-            assert!((step(range) / expected - 1.0).abs() < 1e-9, "{range}: {}", step(range));
-        }
     }
 }

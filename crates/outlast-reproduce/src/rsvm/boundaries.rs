@@ -12,9 +12,9 @@ use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
 use crate::report::Report;
 use crate::samples::Sectors;
-use crate::tuning::{along, error, powers};
+use crate::tuning::{error, gaussians, over, powers};
 use crate::verdict::Statement;
-use outlast::{Design, Kernel, Model, Result, Truncated, gamma_quartiles};
+use outlast::{Design, Kernel, Model, Result, Truncated};
 
 /// One of the two figures.
 pub struct Boundaries {
@@ -32,7 +32,7 @@ pub const LINEAR: Boundaries = Boundaries {
         paper: &papers::RSVM,
         what: "boundaries and support vectors of one training set, linear",
         reps: 1,
-        seconds: 0.3,
+        seconds: 0.2,
     },
     sectors: Sectors::equal(3),
     gaussian: false,
@@ -68,18 +68,15 @@ impl Boundaries {
     /// The model of each loss.
     fn models(&self, [train, tune, _]: &[Rows; 3], unit: &Unit) -> Result<Vec<Model>> {
         let kernels = match self.gaussian {
-            true => gamma_quartiles(&train.x, &train.y, None)?.map(Kernel::rbf).to_vec(),
+            true => gaussians(train)?,
             false => vec![Kernel::Linear],
         };
         let cs = unit.grid(powers(-1, 3, 2));
         let mut models = Vec::new();
         for (_, truncation) in losses(3) {
-            let tuned = kernels.iter().map(|kernel| {
-                let method = Truncated::new(1.0).kernel(kernel.clone()).truncation(truncation);
-                along(&cs, &method, train, &unit.request(), |model| error(model, tune))
-            });
-            let tuned: Vec<_> = tuned.collect::<Result<_>>()?;
-            models.extend(tuned.into_iter().min_by(|a, b| a.tuning.total_cmp(&b.tuning)).map(|best| best.model));
+            let method = Truncated::new(1.0).truncation(truncation);
+            let best = over(&kernels, &cs, &method, train, &unit.request(), |model| error(model, tune))?;
+            models.push(best.model);
         }
         Ok(models)
     }
@@ -107,10 +104,7 @@ impl Boundaries {
         let mut unit = results.unit(0, 0);
         let rows = self.train(&mut unit)?;
         let models = self.models(&rows, &unit)?;
-        let bayes = boundaries_by(-REACH, REACH, |at| {
-            let class = self.sectors.class(at[0], at[1]) as usize;
-            (0..self.sectors.count).map(|of| if of == class { 1.0 } else { 0.0 }).collect()
-        });
+        let bayes = boundaries_by(-REACH, REACH, |at| self.sectors.closeness(at));
         let mut panels = vec![self.panel("(a) Bayes boundary".to_string(), &rows[0], bayes, &[])];
         for ((model, title), letter) in models.iter().zip(titles(3)).zip(["b", "c", "d"]) {
             let title = format!("({letter}) {title}: {} support vectors", model.support_count());
