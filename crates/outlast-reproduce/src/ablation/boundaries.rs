@@ -34,7 +34,7 @@ pub const FIGURE2: Boundaries = Boundaries {
         paper: &papers::ABLATION,
         what: "the lines of five machines on one training set with outliers",
         reps: 1,
-        seconds: 0.2,
+        seconds: 0.05,
     },
     radius: 35.0,
     machines: &[
@@ -54,7 +54,7 @@ pub const FIGURE3: Boundaries = Boundaries {
         paper: &papers::ABLATION,
         what: "the SVM and ROD on one training set, and the rows ROD calls outliers",
         reps: 1,
-        seconds: 0.2,
+        seconds: 0.05,
     },
     radius: 55.0,
     machines: &[Machine::Svm, Machine::Rod(RHO)],

@@ -17,7 +17,7 @@ const ABOUT: About = About {
     paper: &papers::ABLATION,
     what: "test error over beta at R = 55: the SVM, REH and ROD with seven shares",
     reps: 50,
-    seconds: 2.0,
+    seconds: 0.1,
 };
 
 const RADIUS: f64 = 55.0;

@@ -29,7 +29,7 @@ const ABOUT: About = About {
     paper: &papers::ABLATION,
     what: "ten hard two-class problems from public sets in place of the speech data, with McNemar's test",
     reps: 1,
-    seconds: 20.0,
+    seconds: 1.0,
 };
 
 /// A two-class problem: two classes of a set.

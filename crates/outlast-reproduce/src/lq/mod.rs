@@ -37,9 +37,10 @@ pub const LOOKS: [(&str, Look); 3] = [("L_1", Look::line(0)), ("L_2", Look::dash
 /// The exponents to choose from, in (0, 2].
 pub const QS: [f64; 11] = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0];
 
-/// The exponents below 1 and their values of lambda where every point has a fit of its own.
-const FEW_QS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
-const FEW_LAMBDAS: [f64; 4] = [0.1, 0.03, 0.01, 0.003];
+/// Where every point with q < 1 has a fit of its own: these exponents, with their values of lambda, and those from 1 on.
+const FEW_QS: [f64; 2] = [0.1, 0.25];
+const FEW_LAMBDAS: [f64; 3] = [0.05, 0.03, 0.01];
+const LARGE_QS: [f64; 3] = [1.0, 1.4, 2.0];
 
 /// Names of the numbers of a record.
 pub const VALUES: [&str; 6] = ["error", "size", "relevant_kept", "q", "lambda", "tuning_error"];
@@ -106,7 +107,7 @@ fn coefficients(model: &Model, point: Point) -> Point {
 /// start from each other, can stay in poor local minima: with many noise columns it passes by the few variables that count.
 pub fn thoroughly(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<Vec<Machine>> {
     let mut search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
-    search.qs.retain(|&q| q >= 1.0);
+    search.qs = LARGE_QS.to_vec();
     let request = unit.request();
     let mut found = machines(&search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)?);
     for q in unit.grid(FEW_QS.to_vec()) {

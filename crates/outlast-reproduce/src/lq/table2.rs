@@ -16,7 +16,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "example 4, three normal groups: errors of three penalties",
     reps: 100,
-    seconds: 1.0,
+    seconds: 0.2,
 };
 
 const TRAIN: usize = 100;

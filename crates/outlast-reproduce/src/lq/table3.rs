@@ -16,7 +16,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "heart disease and balance scale: errors of three penalties",
     reps: 10,
-    seconds: 10.0,
+    seconds: 4.0,
 };
 
 const HEART: [DataSet; 1] = [DataSet {
