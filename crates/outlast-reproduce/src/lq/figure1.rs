@@ -97,7 +97,7 @@ impl Experiment for Penalties {
         for q in [0.1, 0.5] {
             let printed = format!("{:.6}", threshold(q));
             let here = Sample::exact(found_threshold(q));
-            report.rows.push(Row::new(format!("q = {q}: 0 below |z| ="), Some(Printed::new(&printed, 0)), here, 6));
+            report.rows.push(Row::new(format!("q = {q}: 0 below abs(z) ="), Some(Printed::new(&printed, 0)), here, 6));
         }
         report.statements = vec![
             Statement::check(
@@ -106,14 +106,14 @@ impl Experiment for Penalties {
                 format!("largest difference {ridge:.0e}"),
             ),
             Statement::check(
-                "q = 1: theta = sign(z) [|z| - lambda/2]_+",
+                "q = 1: theta = sign(z) [abs(z) - lambda/2]_+",
                 lasso < 1e-9,
                 format!("largest difference {lasso:.0e}"),
             ),
             Statement::check(
-                "q = 0: theta = z where |z| < sqrt(lambda), else 0",
+                "q = 0: theta = z where abs(z) < sqrt(lambda), else 0",
                 false,
-                "z costs lambda, 0 costs z^2: theta = z where |z| > sqrt(lambda); the sign is reversed in print",
+                "z costs lambda, 0 costs z^2: theta = z where abs(z) > sqrt(lambda); the sign is reversed in print",
             ),
         ];
         report.notes = vec![

@@ -85,15 +85,12 @@ pub struct Machine {
 
 /// The three machines of a search.
 pub fn machines(choice: &LqChoice) -> Vec<Machine> {
-    let mut found = Vec::new();
-    for (name, q) in [("L1", 1.0), ("L2", 2.0)] {
-        let machine = |at: usize| Machine { name, point: choice.path[at].clone(), tuning: choice.mean_errors[at] };
-        found.extend(best(choice, q).map(machine));
-    }
-    // the chosen point was fitted once more, with every start there is
-    let point = coefficients(&choice.model, choice.path[choice.chosen].clone());
-    found.push(Machine { name: "Lq", point, tuning: choice.mean_errors[choice.chosen] });
-    found
+    // all three as they were judged when they were chosen: fitted once more, for q < 1, a point may be another local minimum
+    let points = [("L1", best(choice, 1.0)), ("L2", best(choice, 2.0)), ("Lq", Some(choice.chosen))];
+    let machine = |(name, at): (&'static str, Option<usize>)| {
+        at.map(|at| Machine { name, point: choice.path[at].clone(), tuning: choice.mean_errors[at] })
+    };
+    points.into_iter().filter_map(machine).collect()
 }
 
 /// A point with the coefficients of a model.
