@@ -18,6 +18,8 @@ pub enum Failure {
     Usage(String),
     /// A finding the user asked to fail on.
     Finding(String),
+    /// Interrupted, but what is done is kept: how to go on.
+    Stopped(String),
     /// Standard output could not be written.
     Output(io::Error),
 }
@@ -35,6 +37,10 @@ impl Failure {
             Failure::Output(error) => bad(&format!("standard output: {error}"), None),
             Failure::Core(Error::Interrupted) => {
                 tell("interrupted; nothing was written");
+                ExitCode::from(130)
+            }
+            Failure::Stopped(how) => {
+                tell(&format!("interrupted; {how}"));
                 ExitCode::from(130)
             }
             Failure::Core(Error::Parameter { name, value, allowed }) => {

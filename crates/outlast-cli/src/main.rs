@@ -11,11 +11,11 @@ mod demo;
 mod destination;
 mod failure;
 mod output;
-mod svg;
 mod watch;
 
 use args::{Cli, Command};
 use clap::Parser;
+use outlast_reproduce::draw::svg;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Tune(request) => commands::tune::run(&request),
         Command::Audit(request) => commands::audit::run(&request),
         Command::ApplyDecisions(request) => commands::apply::run(&request),
+        Command::Reproduce(request) => commands::reproduce::run(&request),
         Command::Demo(request) => demo::run(&request),
     };
     match outcome {

@@ -51,9 +51,16 @@ impl Watch {
         self.spinner.set_message(message.into());
     }
 
+    /// Writes a line to standard error, above the bar.
+    pub fn tell(&self, message: &str) {
+        self.spinner.suspend(|| crate::output::tell(message));
+    }
+
     /// Shows a bar for work of so many steps, with its rate and the time left.
     pub fn count(&self, steps: usize) {
         self.spinner.set_length(steps as u64);
+        self.spinner.set_position(0);
+        self.spinner.reset_eta();
         let template = "{spinner} {msg} [{wide_bar}] {pos}/{len}, {rate}, {eta} left";
         let rate = |state: &ProgressState, out: &mut dyn Write| {
             // on a screen: if that is gone nobody sees the rate either
@@ -98,7 +105,12 @@ impl Watch {
 
     fn show(&self, progress: Progress) {
         if self.spinner.length().is_some() {
-            return self.spinner.set_position(progress.step as u64);
+            self.spinner.set_position(progress.step as u64);
+            // what was done before this command says nothing of how fast it works
+            if progress.stage == "kept" {
+                self.spinner.reset_eta();
+            }
+            return;
         }
         let mut message = format!("{}, step {}", progress.stage, progress.step);
         if !progress.objective.is_nan() {

@@ -3,6 +3,7 @@
 pub mod audit;
 mod data;
 mod method;
+pub mod reproduce;
 pub mod tune;
 
 pub use data::DataArgs;
@@ -66,6 +67,9 @@ pub enum Command {
     /// Write a model in the form of another program
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
+    /// Make the tables and figures of the papers again, beside the printed numbers
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(reproduce::ReproduceArgs),
     /// Show what truncation does, on made-up data with wrong labels
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),

@@ -8,6 +8,7 @@ pub mod export;
 pub mod fit;
 pub mod gamma;
 pub mod predict;
+pub mod reproduce;
 pub mod tune;
 
 use crate::failure::Failure;

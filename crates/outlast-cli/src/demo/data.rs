@@ -4,8 +4,8 @@
 //! `outside`. Training labels are flipped at random for a share of the rows, and a few rows lie far out, beyond the disc,
 //! with the wrong label `inside`: the kind of error that costs an ordinary support vector machine most.
 
-use super::random::Random;
 use outlast::{Dense, Labels, Result};
+use outlast_reproduce::random::Random;
 use std::f64::consts::TAU;
 
 /// Square of the radius of the true boundary.

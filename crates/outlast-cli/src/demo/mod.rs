@@ -3,9 +3,7 @@
 //! Both minimise the same objective with the same C and the same kernel, (x.z + 1)^2, in which the true boundary, a circle,
 //! is exact. They differ in the truncation only.
 
-mod contour;
 mod data;
-mod random;
 mod svg;
 
 use crate::args::DemoArgs;
@@ -14,10 +12,10 @@ use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, count};
 use crate::watch::Watch;
-use contour::Grid;
 use data::Point;
 use outlast::{Audit, Control, Dense, Error, FitRequest, Gamma, Kernel, Labels, Model, Truncated, Truncation, io};
-use random::Random;
+use outlast_reproduce::draw::contour::Grid;
+use outlast_reproduce::random::Random;
 use serde_json::{Value, json};
 use svg::Panel;
 

@@ -1,8 +1,8 @@
 //! The picture: both boundaries side by side over the training data.
 
-use super::contour::{Grid, Place};
 use super::data::{Point, TRUE_RADIUS_SQUARED};
 use crate::svg::{STYLE, escape};
+use outlast_reproduce::draw::contour::{Grid, Place};
 use std::fmt::Write;
 
 /// One model's half of the picture.

@@ -12,6 +12,7 @@ mod many_classes;
 mod readme;
 mod reference;
 mod refusals;
+mod reproduce;
 mod round_trip;
 mod travel;
 mod tune;

@@ -85,14 +85,13 @@ fn soft_max(a: &[f64], width: f64, weights: &mut [f64], support: &mut Vec<usize>
     let top = a[best];
     weights.fill(0.0);
     support.clear();
-    // a width below the rounding of the largest is none
-    if !(top - a[next] < width && top - width < top) {
+    if !(top - a[next] < width) {
         weights[best] = 1.0;
         support.push(best);
         return (top, 0.0);
     }
-    // only classes within delta of the top can have weight
-    support.extend((0..a.len()).filter(|&class| a[class] > top - width));
+    // only classes within delta of the top can have weight; by differences, as top - delta may round to the top
+    support.extend((0..a.len()).filter(|&class| a[class] - top > -width));
     support.sort_unstable_by(|&i, &j| a[j].total_cmp(&a[i]));
     let (mut sum, mut threshold, mut count) = (0.0, 0.0, 0);
     for (at, &class) in support.iter().enumerate() {
@@ -638,4 +637,17 @@ fn sum(count: usize, term: impl Fn(usize) -> f64 + Sync) -> f64 {
     let piece = |number: usize| (number * PIECE..((number + 1) * PIECE).min(count)).map(&term).sum::<f64>();
     let parts: Vec<f64> = (0..count.div_ceil(PIECE)).into_par_iter().map(piece).collect();
     parts.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tie_far_beyond_the_width_of_the_window_shares_the_weight() {
+        let (mut weights, mut support) = (vec![0.0; 3], Vec::new());
+        let (value, behind) = soft_max(&[1e20, -2e20, 1e20], 0.5, &mut weights, &mut support);
+        assert_eq!(weights, [0.5, 0.0, 0.5]);
+        assert_eq!((value, behind), (1e20, 0.0));
+    }
 }

@@ -1,0 +1,103 @@
+//! Figure 4: example 3, a disc in the unit square, (x, x^2) as columns: test error and model size as noise columns are added.
+
+use super::examples::third;
+use super::{LOOKS, MACHINES, TEST, VALUES, less_than_both, notes, records, shown, thoroughly};
+use crate::ablation::line;
+use crate::draw::{Axis, Figure, Panel};
+use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::papers;
+use crate::report::Report;
+use crate::verdict::{Printed, Row, Sample, Statement};
+use outlast::{FeatureMap, Result};
+
+/// The experiment.
+pub struct Curved;
+
+const ABOUT: About = About {
+    name: "lq-figure4",
+    paper: &papers::LQ,
+    what: "example 3, columns and squares: test error and model size as noise columns are added",
+    reps: 100,
+    seconds: 35.0,
+};
+
+pub const TRAIN: usize = 200;
+const NOISE: [usize; 6] = [0, 20, 40, 60, 80, 100];
+
+impl Experiment for Curved {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        NOISE.iter().map(|noise| Setting::new(format!("m={noise}"))).collect()
+    }
+
+    fn labels(&self) -> &'static [&'static str] {
+        &["method"]
+    }
+
+    fn values(&self) -> &'static [&'static str] {
+        &VALUES
+    }
+
+    fn replicate(&self, mut unit: Unit) -> Result<Vec<Record>> {
+        let noise = NOISE[unit.setting];
+        let counts = [TRAIN, TRAIN, TEST].map(|rows| unit.rows(rows));
+        let mut draw = |rows| third(rows, noise, &mut unit.random);
+        let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
+        let found = thoroughly(&train, &tune, FeatureMap::Squares, &unit)?;
+        // x_1, x_2 and their squares, which stand after all columns
+        Ok(records(&found, &train, &test, &[0, 1, noise + 2, noise + 3]))
+    }
+
+    fn report(&self, results: &Results) -> Result<Report> {
+        let mut report = Report { notes: notes(), ..Report::default() };
+        let (mut kept, mut exponents) = (0.0, Vec::new());
+        for (setting, noise) in NOISE.iter().enumerate() {
+            for machine in MACHINES {
+                for (value, what, decimals) in [("error", "error", 4), ("size", "model size", 2)] {
+                    let what = format!("m = {noise}, {machine}: {what}");
+                    report.rows.push(shown(results, setting, machine, value, what, decimals));
+                }
+            }
+            if *noise > 0 {
+                report.statements.extend(less_than_both(results, setting, &format!("m = {noise}: ")));
+            }
+            kept += results.values(setting, &["Lq"], "relevant_kept").iter().sum::<f64>();
+            exponents.extend(results.values(setting, &["Lq"], "q"));
+        }
+        let printed = Printed::new("0.25", ABOUT.reps * NOISE.len());
+        report.rows.push(Row::new("q chosen, all m", Some(printed), Sample::of(&exponents), 3));
+        let all = NOISE.len() * results.reps;
+        report.statements.push(Statement::check(
+            "L_q selects all important variables (x_1, x_1^2, x_2, x_2^2) in all replications",
+            kept == all as f64,
+            format!("{kept} of {all} fits keep all four"),
+        ));
+        report.notes.extend([
+            "The best possible error is .0942: half the area of the ring in which labels are drawn by a coin.".to_string(),
+            "To keep the cost down q runs over 0.1, 0.25, 1, 1.4, 2 alone, so that the mean of q says little; below 1 lambda runs over 0.05, 0.03, 0.01, \
+             each point fitted by itself from all starts. The path of a search, whose points start from each other, stays in poor local minima here: in \
+             trials with 80 and 100 noise columns it missed the variables that count."
+                .to_string(),
+            "The paper prints a figure and, as the only number, \"the average selected q around 0.25\".".to_string(),
+        ]);
+        report.figures = vec![(String::new(), figure(results))];
+        Ok(report)
+    }
+}
+
+fn figure(results: &Results) -> String {
+    let panel = |(value, label): (&str, &str)| {
+        let marks = MACHINES.iter().zip(LOOKS).flat_map(|(machine, (_, look))| {
+            let of = |setting: usize| Sample::of(&results.values(setting, &[machine], value));
+            let points: Vec<(f64, Sample)> =
+                NOISE.iter().enumerate().map(|(at, &noise)| (noise as f64, of(at))).collect();
+            line(&points, look)
+        });
+        Panel { title: String::new(), x: Axis::linear("noise columns"), y: Axis::linear(label), marks: marks.collect() }
+    };
+    let panels = [("error", "test error"), ("size", "variables kept")].map(panel).to_vec();
+    Figure::new("Example 3: errors and model sizes", 2, panels).lines(LOOKS).draw()
+}
