@@ -43,7 +43,7 @@ rust-lint:
 rust-test:
 	$(CARGO) check --locked -p outlast --no-default-features
 	if $(CARGO) nextest --version >/dev/null 2>&1; then $(CARGO) nextest run --locked; else $(CARGO) test --locked --lib --bins --tests; fi
-	$(CARGO) test --locked --doc -p outlast --features page
+	$(CARGO) test --locked --doc -p outlast -p outlast-reproduce --features outlast/page
 	$(CARGO) test --locked --release --lib -p outlast --features page
 
 $(VENV)/.packages: pyproject.toml Makefile

@@ -22,7 +22,7 @@ const ABOUT: About = About {
     paper: &papers::RSVM,
     what: "figures 2 to 4: linear functions, three losses, three penalties; errors, support vectors, zero coefficients",
     reps: 100,
-    seconds: 30.0,
+    seconds: 20.0,
 };
 
 pub const PENALTIES: [(&str, &str, Penalty); 3] =
