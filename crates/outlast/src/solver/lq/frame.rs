@@ -160,7 +160,7 @@ fn copied(x: &dyn Design, change: impl Fn(usize, f64) -> f64) -> Result<Box<dyn 
 struct Units {
     /// 1 / u_c; 0 for columns that are left out.
     shrink: Vec<f64>,
-    /// -q ln u_c
+    /// -q ln u_c; for columns that are left out a penalty like the loss.
     factors: Vec<f64>,
 }
 
@@ -169,17 +169,17 @@ impl Units {
     fn new(problem: &LqProblem) -> Option<Units> {
         let (q, n, d) = (problem.q, problem.rows(), problem.x.cols());
         let mut shrink = proximal::units(problem.x);
-        let factors: Vec<f64> = shrink.iter().map(|shrink| q * shrink.ln()).collect();
+        let mut factors: Vec<f64> = shrink.iter().map(|shrink| q * shrink.ln()).collect();
         let steepest = 2.0 * n as f64 * problem.largest_cap();
         if steepest == 0.0 {
             return None;
         }
         let mut changed = shrink.iter().any(|shrink| shrink.log2().abs() > NEAR);
-        for (shrink, factor) in shrink.iter_mut().zip(&factors) {
+        for (shrink, factor) in shrink.iter_mut().zip(&mut factors) {
             // a column saves at most the conjugate of its penalty at the steepest slope s, s (s / (q rate))^(1 / (q-1)) but for a factor
-            let saved = (d as f64).ln() + (steepest.ln() - q.ln() - factor) / (q - 1.0);
+            let saved = (d as f64).ln() + (steepest.ln() - q.ln() - *factor) / (q - 1.0);
             if saved < NOTHING.ln() {
-                *shrink = 0.0;
+                (*shrink, *factor) = (0.0, problem.largest_cap().ln());
                 changed = true;
             }
         }

@@ -36,8 +36,9 @@ pub const NAMES: &[&str] = &["auto", LQA];
 pub const LQA: &str = "lqa";
 /// Unknowns up to which what the solvers of the quadratic penalty leave inaccurate is solved again.
 const MOST_AGAIN: usize = 1000;
-/// The rate, next to caps and columns of 1, of a penalty that can't be told from none.
+/// The rate, next to caps and columns of 1, of a penalty that can't be told from none, and one that is no longer certified for sure.
 const INVISIBLE: f64 = 1e-20;
+const FAINT: f64 = 1e-10;
 /// The interior point method.
 pub const SMOOTH: &str = "lq-interior";
 
@@ -88,23 +89,9 @@ fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<S
 /// A solution whose penalty is next to nothing, with the bound that the loss alone has: to bound it with the penalty X'V would have to be
 /// as small as that, which rounding does not let it be. The bound holds to the rounding of X'V, as that of q = 1 does.
 fn by_loss_alone(problem: &LqProblem, found: Solution, options: &Options, control: &Control) -> Result<Solution> {
-    let mut engine = Weighted::new(problem, options.max_iterations);
     let rate = |shrink: &f64| INVISIBLE * problem.largest_cap() / shrink;
     let rates: Vec<f64> = proximal::units(problem.x).iter().map(rate).collect();
-    engine.set_rates(&rates.repeat(problem.functions));
-    engine.start_at(found.weights.as_deref().unwrap_or(&[]), &found.intercepts);
-    let step = engine.minimize(options.tolerance, control)?;
-    let other = solution(problem, &engine, step);
-    let dual: f64 = other.expansion.iter().map(|v| v.abs()).sum();
-    let least = other.objective.min(found.objective);
-    let gap = (least - dual).max(0.0) / least.max(f64::MIN_POSITIVE);
-    if !(gap < found.gap) {
-        return Ok(found);
-    }
-    let status = if gap <= options.tolerance { Status::Converged } else { Status::Inaccurate };
-    let expansion = other.expansion.clone();
-    let best = if other.objective < found.objective { other } else { found };
-    Ok(Solution { expansion, gap, status, ..best })
+    with_rates(problem, &rates, found, options, control)
 }
 
 /// The local minimum that reweighting leads to from one start, for q <= 1.
@@ -143,7 +130,38 @@ fn absolute(problem: &LqProblem, options: &Options, control: &Control) -> Result
         engine.start_multipliers(&start.expansion);
     }
     let step = engine.minimize(options.tolerance, control)?;
-    Ok(solution(problem, &engine, step))
+    let found = solution(problem, &engine, step);
+    let rate = |shrink: &f64| if *shrink < FAINT * problem.largest_cap() { 0.0 } else { 1.0 };
+    let rates: Vec<f64> = proximal::units(problem.x).iter().map(rate).collect();
+    if matches!(found.status, Status::Converged | Status::TimeLimit) || rates.iter().all(|rate| *rate == 1.0) {
+        return Ok(found);
+    }
+    with_rates(problem, &rates, found, options, control)
+}
+
+/// What the problem with other rates of its columns, some next to nothing, finds, where that bounds better than what was `found`.
+fn with_rates(
+    problem: &LqProblem,
+    rates: &[f64],
+    found: Solution,
+    options: &Options,
+    control: &Control,
+) -> Result<Solution> {
+    let mut engine = Weighted::new(problem, options.max_iterations);
+    engine.set_rates(&rates.repeat(problem.functions));
+    engine.start_at(found.weights.as_deref().unwrap_or(&[]), &found.intercepts);
+    let step = engine.minimize(options.tolerance, control)?;
+    let other = solution(problem, &engine, step);
+    let dual: f64 = other.expansion.iter().map(|v| v.abs()).sum();
+    let least = other.objective.min(found.objective);
+    let gap = (least - dual).max(0.0) / least.max(f64::MIN_POSITIVE);
+    if !(gap < found.gap) {
+        return Ok(found);
+    }
+    let status = if gap <= options.tolerance { Status::Converged } else { Status::Inaccurate };
+    let expansion = other.expansion.clone();
+    let best = if other.objective < found.objective { other } else { found };
+    Ok(Solution { expansion, gap, status, ..best })
 }
 
 /// What the engine stands at.

@@ -257,8 +257,10 @@ impl<'a, R: Rows> Engine<'a, R> {
             if self.iterations >= limit {
                 break;
             }
+            let size = self.largest_multiplier();
+            let stiffest = STIFFEST * if size > 0.0 { size } else { self.rows.largest_cap() };
             waited = if self.best.take_progress() { 0 } else { waited + 1 };
-            if sigma < self.rows.largest_cap() {
+            if sigma < self.rows.largest_cap().min(stiffest) {
                 waited = 0;
             }
             if waited >= PATIENCE {
@@ -268,8 +270,6 @@ impl<'a, R: Rows> Engine<'a, R> {
             self.multipliers = local.v;
             let quick = self.iterations - before <= 5 || gap > 0.3 * last;
             last = gap;
-            let size = self.largest_multiplier();
-            let stiffest = STIFFEST * if size > 0.0 { size } else { self.rows.largest_cap() };
             let faint = FAINT * self.rows.largest_cap();
             leap = if gap > 0.99 && sigma < faint { 2 * leap } else { 1 };
             sigma = match leap {
@@ -288,7 +288,7 @@ impl<'a, R: Rows> Engine<'a, R> {
         let gap = self.best.relative_gap();
         status = match status {
             Status::Converged if !(gap <= tolerance) => Status::Inaccurate,
-            Status::Inaccurate if gap <= tolerance => Status::Converged,
+            _ if gap <= tolerance => Status::Converged,
             status => status,
         };
         Ok(Step { gap, iterations: self.iterations, status })

@@ -28,8 +28,10 @@ impl Inside<'_> {
         let pulled = pull(self.problem.x, &self.spread(&alpha), m);
         let size = |at: usize| {
             // where the penalty outweighs the loss, half of the way (in logarithms) to what it leaves
-            let scale = self.scales[at % d];
-            scale * power(2.0 * pulled[at].abs() / self.slope(at, scale), 0.5 / (q - 1.0)).clamp(SMALL, 1.0)
+            let (scale, rate) = (self.scales[at % d], self.rates[at % d]);
+            // no coefficient costs more than a row
+            let least = SMALL.min(power(rate, -1.0 / q) / scale);
+            scale * power(2.0 * pulled[at].abs() / self.slope(at, scale), 0.5 / (q - 1.0)).clamp(least, 1.0)
         };
         let sizes: Vec<f64> = (0..m * d).map(size).collect();
         let excess = |at: usize| match careful {
