@@ -155,11 +155,15 @@ impl Experiment for Boundaries {
             let here = Sample::of(&results.values(0, &[&machine.name()], "error"));
             report.rows.push(Row::new(format!("{}: test error", machine.name()), None, here, 4));
         }
-        let [svm, robust] = [self.machines[0], self.machines[self.machines.len() - 1]];
-        let errors = [svm, robust].map(|machine| sum(&machine, "error") / results.reps as f64);
+        let robust = self.machines[self.machines.len() - 1];
+        let (text, other) = match self.names {
+            true => ("ROD finds a much better classifier than the soft margin SVM (half its error at most)", robust),
+            false => ("the SVM is drawn toward the outliers (errs twice as much as REH at least)", self.machines[3]),
+        };
+        let errors = [self.machines[0], other].map(|machine| sum(&machine, "error") / results.reps as f64);
         report.statements.push(Statement::check(
-            "ROD finds a much better classifier than the soft margin SVM",
-            errors[1] < errors[0],
+            text,
+            errors[1] <= 0.5 * errors[0],
             format!("test error {:.4} against {:.4}", errors[1], errors[0]),
         ));
         if self.names {
