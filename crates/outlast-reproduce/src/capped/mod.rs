@@ -146,7 +146,7 @@ fn one_vs_one(c: f64, train: &Rows, new: &Rows, request: &FitRequest) -> Result<
             }
         }
     }
-    Ok(votes.chunks_exact(classes).map(|votes| largest(votes)).collect())
+    Ok(votes.chunks_exact(classes).map(largest).collect())
 }
 
 /// min sum_i |W'x_i + b - y_i|^2 + gamma |W|^2, y_i the indicator in {-1, 1}: normal equations on centred columns.
