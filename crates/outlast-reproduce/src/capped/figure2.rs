@@ -50,7 +50,7 @@ impl Experiment for Parameters {
 
     fn replicate(&self, mut unit: Unit) -> Result<Vec<Record>> {
         let rows = scaled(&unit)?;
-        let folds = folds(&rows, unit.random.below(1 << 30) as u64)?;
+        let folds = folds(&rows, unit.random.below(1 << 30) as u64, unit.small)?;
         let parameters = unit.grid(PARAMETERS.to_vec());
         let mut records = Vec::new();
         for (machine, _) in MACHINES {

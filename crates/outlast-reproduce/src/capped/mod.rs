@@ -146,7 +146,7 @@ fn one_vs_one(c: f64, train: &Rows, new: &Rows, request: &FitRequest) -> Result<
             }
         }
     }
-    Ok(votes.chunks_exact(classes).map(|votes| largest(votes)).collect())
+    Ok(votes.chunks_exact(classes).map(largest).collect())
 }
 
 /// min sum_i |W'x_i + b - y_i|^2 + gamma |W|^2, y_i the indicator in {-1, 1}: normal equations on centred columns.
@@ -188,9 +188,9 @@ fn largest<T: PartialOrd>(values: &[T]) -> u32 {
     (0..values.len()).fold(0, |best, at| if values[at] > values[best] { at } else { best }) as u32
 }
 
-/// Rows to fit and rows held out, fold by fold.
-pub fn folds(rows: &Rows, seed: u64) -> Result<Vec<(Rows, Rows)>> {
-    let splits = Split::of_folds(&stratified(&rows.y, FOLDS.min(rows.x.rows()), seed)?);
+/// Rows to fit and rows held out, fold by fold; two folds where the experiment is cut down.
+pub fn folds(rows: &Rows, seed: u64, small: bool) -> Result<Vec<(Rows, Rows)>> {
+    let splits = Split::of_folds(&stratified(&rows.y, if small { 2 } else { FOLDS }, seed)?);
     let part = |list: &[u32]| rows.some(&list.iter().map(|&row| row as usize).collect::<Vec<_>>());
     splits.iter().map(|split| Ok((part(&split.train)?, part(&split.test)?))).collect()
 }
@@ -245,7 +245,7 @@ mod tests {
             [draw.x.row(row)[0] + 20.0 * centre[0], draw.x.row(row)[1] + 20.0 * centre[1]]
         });
         let rows = crate::samples::rows(2, apart.collect(), codes.clone(), 3).unwrap();
-        let folds = folds(&rows, 1).unwrap();
+        let folds = folds(&rows, 1, false).unwrap();
         assert_eq!(folds.iter().map(|(_, held)| held.x.rows()).sum::<usize>(), 90);
         let request = FitRequest::default();
         for machine in [

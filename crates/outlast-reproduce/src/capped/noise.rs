@@ -129,7 +129,7 @@ impl Experiment for NoiseLevels {
         let (train, test) = order.split_at(2 * order.len() / 3);
         let train = spoiled(&all.some(train)?, kind == 1, share, &mut unit.random)?;
         let test = all.some(test)?;
-        let folds = folds(&train, unit.random.below(1 << 30) as u64)?;
+        let folds = folds(&train, unit.random.below(1 << 30) as u64, unit.small)?;
         let parameters = unit.grid(PARAMETERS.to_vec());
         let record = |(machine, _): &(Machine, Look)| {
             let (parameter, _) = best(&parameters, &over_folds(*machine, &parameters, &folds, &unit.request())?);

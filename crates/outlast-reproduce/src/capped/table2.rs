@@ -51,8 +51,8 @@ impl Experiment for Accuracies {
     fn replicate(&self, mut unit: Unit) -> Result<Vec<Record>> {
         let rows = scaled(&unit)?;
         let (outer, inner) = (unit.random.below(1 << 30) as u64, unit.random.below(1 << 30) as u64);
-        let outside = folds(&rows, outer)?;
-        let inside: Vec<_> = outside.iter().map(|(train, _)| folds(train, inner)).collect::<Result<_>>()?;
+        let outside = folds(&rows, outer, unit.small)?;
+        let inside: Vec<_> = outside.iter().map(|(train, _)| folds(train, inner, unit.small)).collect::<Result<_>>()?;
         let parameters = unit.grid(PARAMETERS.to_vec());
         let share = |count: usize| 100.0 * count as f64 / rows.x.rows() as f64;
         let mut records = Vec::new();
