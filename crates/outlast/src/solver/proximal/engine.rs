@@ -32,9 +32,9 @@ const MOST_ROUNDS: usize = 200;
 const MOST_STEPS: usize = 300;
 /// Multiplier steps without a smaller gap after which rounding is taken to be the reason.
 const PATIENCE: usize = 8;
-/// Largest sigma, relative to the largest multiplier.
+/// Largest sigma in units of the largest cap.
 const STIFFEST: f64 = 1e4;
-/// Largest first sigma for multipliers that are known already, likewise: they shall stay what they are, not jump to their caps.
+/// Largest first sigma next to multipliers that are known already: they shall stay what they are, not jump to their caps.
 const WARM: f64 = 10.0;
 /// A sigma, relative to the largest cap, below which the search for the right one goes in leaps as long as nothing is certified.
 const FAINT: f64 = 1e-6;
@@ -257,10 +257,8 @@ impl<'a, R: Rows> Engine<'a, R> {
             if self.iterations >= limit {
                 break;
             }
-            let size = self.largest_multiplier();
-            let stiffest = STIFFEST * if size > 0.0 { size } else { self.rows.largest_cap() };
             waited = if self.best.take_progress() { 0 } else { waited + 1 };
-            if sigma < self.rows.largest_cap().min(stiffest) {
+            if sigma < self.rows.largest_cap() {
                 waited = 0;
             }
             if waited >= PATIENCE {
@@ -273,7 +271,7 @@ impl<'a, R: Rows> Engine<'a, R> {
             let faint = FAINT * self.rows.largest_cap();
             leap = if gap > 0.99 && sigma < faint { 2 * leap } else { 1 };
             sigma = match leap {
-                1 => (sigma * if quick { 10.0 } else { 3.0 }).min(stiffest.max(sigma)),
+                1 => (sigma * if quick { 10.0 } else { 3.0 }).min(STIFFEST * self.rows.largest_cap()),
                 _ => (sigma * 10f64.powi(leap)).min(faint),
             };
             accuracy = (0.1 * gap).min(0.3 * accuracy).max(0.1 * tolerance).max(1e-13);

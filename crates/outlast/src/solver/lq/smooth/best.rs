@@ -10,6 +10,8 @@ use std::borrow::Cow;
 
 /// Imbalance, relative to the caps, that is rounding.
 const BALANCED: f64 = 1e-13;
+/// Rounding of x_c'V, relative to the sum of the sizes of its terms.
+const ROUNDING: f64 = 1e-14;
 
 /// The best point and the best bound, in units of the objective.
 pub(super) struct Best {
@@ -49,7 +51,9 @@ impl Best {
             alpha = Cow::Owned(inside.levelled(&alpha));
             pulled = Cow::Owned(pull(problem.x, &inside.spread(&alpha), m));
         }
-        let (r, dual) = best_multiple(alpha.iter().sum(), &pulled, m, q, &inside.rates);
+        let total = alpha.iter().sum();
+        let pulled = without_rounding(&pulled, m, |column| ROUNDING * total / inside.scales[column]);
+        let (r, dual) = best_multiple(total, &pulled, m, q, &inside.rates);
         if dual > self.dual {
             self.dual = dual;
             self.v = inside.spread(&alpha);
@@ -87,6 +91,21 @@ impl Best {
             solver: SMOOTH,
         }
     }
+}
+
+/// X'V less the rounding of its sums, `slack` of each column: where a penalty is next to nothing, so must X'V be.
+fn without_rounding(pulled: &[f64], functions: usize, slack: impl Fn(usize) -> f64) -> Vec<f64> {
+    let d = pulled.len() / functions.max(1);
+    let mut out = pulled.to_vec();
+    for column in 0..d {
+        let entries = || (0..functions).map(|j| pulled[j * d + column]);
+        // what is common to all functions does not count
+        let mean = if functions == 1 { 0.0 } else { entries().sum::<f64>() / functions as f64 };
+        let largest = entries().fold(0.0f64, |largest, u| largest.max((u - mean).abs()));
+        let share = if largest > 0.0 { (1.0 - slack(column) / largest).max(0.0) } else { 0.0 };
+        (0..functions).for_each(|j| out[j * d + column] = share * (pulled[j * d + column] - mean));
+    }
+    out
 }
 
 /// The r in [0, 1] for which r V bounds best, and the bound r total - r^p value: value = sum_c rate_c g_c(u_c / rate_c). Powers as large
