@@ -182,7 +182,7 @@ fn weights_count_as_rows() {
     let weights: Vec<f64> = (0..40).map(|row| f64::from(row % 3)).collect();
     let repeated: Vec<u32> = (0..40u32).flat_map(|row| vec![row; (row % 3) as usize]).collect();
     let split = |rows: &[u32]| {
-        let (test, train) = (0..rows.len() as u32).partition(|&at| rows[at as usize] % 4 == 0);
+        let (test, train) = (0..rows.len() as u32).partition(|&at| rows[at as usize].is_multiple_of(4));
         Judge::Splits(vec![Split { train, test }])
     };
     let tune = Tune::new(base()).over("C", [0.1, 1.0]).over("gamma", ["median", "scale"]).exact(true);

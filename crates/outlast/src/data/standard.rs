@@ -52,19 +52,24 @@ impl Scaling {
             stored[column] += share(row);
         });
         let rounding = n as f64 * f64::EPSILON;
-        let scale = |column: usize| {
+        let deviation = |column: usize| {
             let (mean, zeros) = (mean[column], (1.0 - stored[column]).max(0.0));
             let variance = variance[column] + if x.is_sparse() { zeros * mean * mean } else { 0.0 };
-            // no more than rounding makes of a constant column
+            // more than rounding makes of a constant column
             let spread = variance > rounding * variance + (rounding * mean).powi(2);
-            let scale = variance.sqrt() * unit[column];
-            if spread && scale.is_normal() { scale } else { 1.0 }
+            let deviation = variance.sqrt() * unit[column];
+            (spread && deviation.is_normal()).then_some(deviation)
         };
-        let scale: Vec<f64> = (0..d).map(scale).collect();
-        let shift = match x.is_sparse() {
-            true => vec![0.0; d],
-            false => mean.iter().zip(&unit).map(|(mean, unit)| mean * unit).collect(),
-        };
+        let deviations: Vec<Option<f64>> = (0..d).map(deviation).collect();
+        let scale = deviations.iter().map(|deviation| deviation.unwrap_or(1.0)).collect();
+        let mut shift = vec![0.0; d];
+        if !x.is_sparse() {
+            // a constant column becomes 0, not what rounding leaves of it
+            x.copy_row((0..n).find(|&row| share(row) > 0.0).unwrap_or(0), &mut shift);
+            for column in (0..d).filter(|&column| deviations[column].is_some()) {
+                shift[column] = mean[column] * unit[column];
+            }
+        }
         Scaling { shift, scale }
     }
 

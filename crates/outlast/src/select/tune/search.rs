@@ -143,7 +143,7 @@ impl Search<'_> {
     fn rounds(&self, last: bool) -> Vec<std::ops::Range<usize>> {
         let all = self.splits.len();
         if !(last && self.early_stop) || all <= FIRST {
-            return Vec::from([0..all]);
+            return std::iter::once(0..all).collect();
         }
         let half = all.div_ceil(2);
         match all <= 5 {
