@@ -82,11 +82,11 @@ def test_pairs_vote_as_in_libsvm(options, machine, labels, tmp_path):
     assert model.decision_function(new).shape == (len(new), pairs) and model.intercept_.shape == (pairs,)
     assert model.dual_coef_.shape == (len(labels) - 1, len(model.support_))
     assert model.support_vectors_.shape == (theirs.get_nr_sv(), 5)
-    # ties, in which LIBSVM decides for the label it saw first, do occur
+    # ties, in which LIBSVM decides for the label it saw first, do occur: with five labels and the linear kernel here
     votes = np.zeros((len(new), len(labels)))
     for column, (first, second) in zip(np.transpose(values), itertools.combinations(range(len(labels)), 2), strict=True):
         votes[np.arange(len(new)), np.where(column > 0, first, second)] += 1
-    assert len(labels) == 3 or ((votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1).any()
+    assert len(labels) == 3 or options != KERNELS["linear"] or ((votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1).any()
     # and on: to our files, back to theirs, to a clone that can be fitted
     model.save(tmp_path / "ours")
     model.export(tmp_path / "back", "libsvm")
