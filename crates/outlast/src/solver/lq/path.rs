@@ -2,10 +2,9 @@
 //!
 //! ```text
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
-//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and
-//!           without a guide  the l1 solutions of this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already;
-//!                            those that did not change with C are left out
-//!           with a guide     its solution for the same C and q, in place of those and of the next larger q
+//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, the l1 solutions of
+//!           this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already, and that of the guide for the same C and
+//!           q; those that did not change with C are left out, and the best two after a step go on
 //! q > 1     C rising, each from the one before
 //! ```
 //!
@@ -237,20 +236,14 @@ impl<'a> Walk<'a> {
         let at = self.rising[place];
         let mut starts: Vec<Start> = Vec::new();
         let mut sources: Vec<(&Solution, f64)> = Vec::new();
-        match &self.path.guide {
-            Some(guide) => {
-                let list = guide.solutions.get(known.at);
-                if list.is_some_and(|list| list.len() == self.rising.len() && self.moved(list, place)) {
-                    starts.extend(self.guided(known.at, at));
-                }
-            }
-            None => {
-                if self.moved(known.above, place) {
-                    sources.push((&known.above[at], 1.0));
-                }
-                sources.extend(self.stronger(problem, known.absolute, place));
-            }
+        let guide = self.path.guide.as_ref().and_then(|guide| guide.solutions.get(known.at));
+        if guide.is_some_and(|list| list.len() == self.rising.len() && self.moved(list, place)) {
+            starts.extend(self.guided(known.at, at));
         }
+        if self.moved(known.above, place) {
+            sources.push((&known.above[at], 1.0));
+        }
+        sources.extend(self.stronger(problem, known.absolute, place));
         // multipliers within the smaller bounds stay, those beyond are cut off at them
         let larger = self.rising.get(place + 1);
         sources.extend(larger.and_then(|&larger| Some((found[larger].as_ref()?, 1.0))));

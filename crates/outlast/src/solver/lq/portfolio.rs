@@ -127,7 +127,10 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     };
     work += found.work;
     if let Some(start) = paper_start(problem, work, control)? {
-        found = better(best(problem, [start], &rough, control)?, found);
+        // with all its columns it is dear to follow: what was cut short only if it is the lowest so far
+        if is_cheap(problem) || problem.objective(&start.weights, &start.intercepts) < found.objective() {
+            found = better(best(problem, [start], &rough, control)?, found);
+        }
     }
     polish(problem, improve(problem, found, &rough, control)?, &fine, control)
 }
