@@ -5,8 +5,7 @@
 //! min  sum_kj |w_kj|^q + C sum_i weight_i sum_{k != y_i} cost[y_i, k] [f_k(x_i) + 1]_+,  sum_k f_k = 0     k classes
 //! ```
 //!
-//! f = w'x + b with b not penalised, or w'(x, x^2) + b. (Liu, Zhang, Park and Ahn, "Support vector machines with adaptive L_q
-//! penalty", 2007; their lambda is 1 / (n C).) For q <= 1 coefficients are exactly 0 where they are not needed; for q < 1 the problem
+//! f = w'x + b with b not penalised, or w'(x, x^2) + b. (Liu, Zhang, Park and Ahn, "The L_q support vector machine", 2007; their lambda is 1 / (n C).) For q <= 1 coefficients are exactly 0 where they are not needed; for q < 1 the problem
 //! is not convex, and what is found is the best of several local minima.
 
 use super::common::{LARGEST_CAP, affordable_gap, positive, shared_parameters};
@@ -16,7 +15,7 @@ use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
 use crate::data::{Design, FeatureMap, Labels, Repeated, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
-use crate::solver::{Solution, Start, lq};
+use crate::solver::{Care, Options, Solution, Start, lq};
 
 /// Lists of all coefficients that are held at a time.
 const COPIES: usize = 4;
@@ -168,13 +167,14 @@ impl Lq {
         fit::in_pool(self.common.threads, work)
     }
 
-    /// Fits data that were checked; `start` as [`FitRequest::start`].
+    /// Fits data that were checked; `start` as [`FitRequest::start`], one of several or, by `care`, the only one.
     pub(crate) fn run(
         &self,
         x: &dyn Design,
         labels: &Labels,
         request: &FitRequest,
         start: Option<Start>,
+        care: Care,
     ) -> Result<Model> {
         self.check_caps(self.common.c, labels, request.sample_weight)?;
         let caps = self.common.caps(labels, request.sample_weight)?;
@@ -185,7 +185,8 @@ impl Lq {
             let tolerance = if paper { self.common.tol } else { self.tolerance(mapped, labels) };
             let solve = |x: &dyn Design, labels: &Labels, caps: &[f64], start: Option<Start>| {
                 let problem = self.problem(x, labels, caps, cost.as_deref());
-                lq::solve(&problem, &self.solver, &self.common.options(tolerance, start), &request.control)
+                let options = Options { care, ..self.common.options(tolerance, start) };
+                lq::solve(&problem, &self.solver, &options, &request.control)
             };
             if paper || !self.is_small(mapped, labels) {
                 return solve(mapped, labels, &caps, start);
@@ -334,7 +335,7 @@ impl Estimator for Lq {
         self.check()?;
         self.check_data(x, labels, request)?;
         let start = fit::start(x, labels, request)?;
-        self.in_pool(|| self.run(x, labels, request, start))
+        self.in_pool(|| self.run(x, labels, request, start, Care::Full))
     }
 }
 

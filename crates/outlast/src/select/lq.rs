@@ -3,7 +3,7 @@
 //! All rows, then every fold, are solved along the whole grid by [`Path`], in which each point is the start of others. What all rows
 //! found guides the folds, which are spread over the cores. The error of a point is the share of held-out weight that is decided wrongly, or with a cost matrix the
 //! mean cost of the decisions. The point with the least mean error is chosen; of several, the one with the fewest variables on all
-//! rows, then the smaller C. The model is then fitted to all rows with every start a fit has, and that of the path beside them.
+//! rows, then the smaller C. The model is the local minimum of the path, which was judged, followed to the tolerance of a fit.
 
 use super::{Split, stratified};
 use crate::data::{Design, Labels, Repeated, Target};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::condense::Condensed;
 use crate::model::{Estimator, FitRequest, Lq, Model, Rows};
 use crate::solver::lq::{Guide, Path};
-use crate::solver::{Solution, Start};
+use crate::solver::{Care, Solution, Start};
 use rayon::prelude::*;
 
 /// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
@@ -369,7 +369,9 @@ impl LqSearch {
             weights: path[chosen].weights.clone(),
             intercepts: path[chosen].intercepts.clone(),
         };
-        let model = self.base.clone().c(c).q(q).run(x, labels, request, Some(start))?;
+        // a convex problem has one minimum, whatever its start
+        let care = if q < 1.0 { Care::Follow } else { Care::Full };
+        let model = self.base.clone().c(c).q(q).run(x, labels, request, Some(start), care)?;
         let points = path.into_iter().zip(sizes).enumerate().map(|(point, (solution, size))| Point {
             c: c_of(point),
             q: self.qs[point / self.cs.len()],

@@ -7,13 +7,13 @@
 //! - where a linear system of its size is cheap, discriminant analysis;
 //! - the end of the paper's algorithm, so that what is returned is never above that: where a linear system is cheap all of it, else as
 //!   many steps as cost what the other starts did (then nothing is promised), and nothing where sparse X would fill memory;
-//! - w = 0; and the start given, if any.
+//! - w = 0; and the start given, if any: with [`Care::Follow`] that one alone.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
 //! sign the loss asks for, as long as that leads lower and is cheap; and what is best then is followed to the tolerance.
 
 use super::super::proximal::Weighted;
-use super::super::{Options, Solution, Status, proximal};
+use super::super::{Care, Options, Solution, Status, proximal};
 use super::reweight::{Effort, Local, follow};
 use super::{discriminant, lqa, normal};
 use crate::control::Control;
@@ -116,6 +116,11 @@ pub(super) fn alike(one: &[f64], other: &[f64]) -> bool {
 /// Follows all starts, then the best to the tolerance.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let (rough, fine) = efforts(options);
+    if let (Care::Follow, Some(start)) = (options.care, given_start(problem, options))
+        && let Some(found) = best(problem, [start], &rough, control)?
+    {
+        return polish(problem, found, &fine, control);
+    }
     let (mut starts, mut work) = sparse_starts(problem, options, control)?;
     if is_cheap(problem) && can_copy(problem) {
         starts.extend(discriminant_start(problem));
