@@ -4,7 +4,9 @@
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
 //! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, the l1 solutions of
 //!           this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already, and that of the guide for the same C and
-//!           q; those that did not change with C are left out, and the best two after a step go on
+//!           q; those that did not change with C are left out, and the best two after a step go on. The largest C, from which the
+//!           others come, is solved from every start a fit has, unless there is a guide; and where the columns in use are not those of the
+//!           next larger C, single ones are exchanged, as far as a budget goes that grows with every C
 //! q > 1     C rising, each from the one before
 //! ```
 //!
@@ -26,6 +28,9 @@ use crate::problem::LqProblem;
 
 /// How many times C the l1 solutions are taken from, unless they have too many columns.
 const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
+
+/// Multiplications that exchanges of columns may take for each C; what is not needed is kept for the next.
+const MOVES: f64 = 1e6;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -210,24 +215,36 @@ impl<'a> Walk<'a> {
         let fine = Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine };
         let q = self.path.qs[known.at];
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
+        let mut budget: f64 = 0.0;
         for (place, &at) in self.rising.iter().enumerate().rev() {
             self.control.check()?;
             let caps = self.caps(at);
             let problem = LqProblem { q, caps: &caps, ..*self.problem };
             let starts = self.starts(&problem, known, place, &found);
-            let mut starts = portfolio::race(&problem, starts, &rough, self.control)?;
-            starts.push(portfolio::nothing(&problem));
-            let solution = match portfolio::best(&problem, starts, &rough, self.control)? {
-                Some(best) => portfolio::polish(&problem, best, &fine, self.control)?,
-                None => known.above[at].clone(),
+            let larger = self.rising.get(place + 1).and_then(|&larger| found[larger].as_ref());
+            budget = budget.max(0.0) + MOVES;
+            let solution = match larger {
+                None if self.path.guide.is_none() => {
+                    portfolio::solve_from(&problem, starts, self.options, self.control)?
+                }
+                _ => {
+                    let mut starts = portfolio::race(&problem, starts, &rough, self.control)?;
+                    starts.push(portfolio::nothing(&problem));
+                    let Some(mut best) = portfolio::best(&problem, starts, &rough, self.control)? else { break };
+                    let known = larger.and_then(|larger| larger.weights.as_deref());
+                    if !known.is_some_and(|known| portfolio::same_support(known, &best.weights)) {
+                        best = portfolio::improve(&problem, best, &mut budget, &rough, self.control)?;
+                    }
+                    portfolio::polish(&problem, best, &fine, self.control)?
+                }
             };
             let out_of_time = solution.status == Status::TimeLimit;
             found[at] = Some(solution);
             if out_of_time {
-                self.fill(&mut found, known);
                 break;
             }
         }
+        self.fill(&mut found, known);
         Ok(found.into_iter().flatten().collect())
     }
 

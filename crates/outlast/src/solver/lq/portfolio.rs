@@ -107,6 +107,11 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
     Ok(stepped.into_iter().map(start).collect())
 }
 
+/// Whether the same coefficients are used.
+pub(super) fn same_support(one: &[f64], other: &[f64]) -> bool {
+    one.iter().zip(other).all(|(a, b)| (*a == 0.0) == (*b == 0.0))
+}
+
 /// Whether the same coefficients are used, and these hardly differ.
 pub(super) fn alike(one: &[f64], other: &[f64]) -> bool {
     let close = |a: f64, b: f64| a == b || a != 0.0 && b != 0.0 && (a - b).abs() <= ALIKE * a.abs();
@@ -115,17 +120,28 @@ pub(super) fn alike(one: &[f64], other: &[f64]) -> bool {
 
 /// Follows all starts, then the best to the tolerance.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
-    let (rough, fine) = efforts(options);
-    if let (Care::Follow, Some(start)) = (options.care, given_start(problem, options))
-        && let Some(found) = best(problem, [start], &rough, control)?
-    {
+    let given = given_start(problem, options);
+    if let (Care::Follow, Some(start)) = (options.care, &given) {
+        let (rough, fine) = efforts(options);
+        let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &rough, control)?;
         return polish(problem, found, &fine, control);
     }
+    solve_from(problem, given.into_iter().collect(), options, control)
+}
+
+/// Follows the starts given and all others, then the best to the tolerance.
+pub(super) fn solve_from(
+    problem: &LqProblem,
+    given: Vec<Start>,
+    options: &Options,
+    control: &Control,
+) -> Result<Solution> {
+    let (rough, fine) = efforts(options);
     let (mut starts, mut work) = sparse_starts(problem, options, control)?;
     if is_cheap(problem) && can_copy(problem) {
         starts.extend(discriminant_start(problem));
     }
-    starts.extend(given_start(problem, options));
+    starts.extend(given);
     starts.push(nothing(problem));
     let Some(mut found) = best(problem, starts, &rough, control)? else {
         return super::absolute(problem, options, control);
@@ -137,7 +153,7 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
             found = better(best(problem, [start], &rough, control)?, found);
         }
     }
-    polish(problem, improve(problem, found, &rough, control)?, &fine, control)
+    polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
 /// The start a caller gave, if it fits.
@@ -204,15 +220,20 @@ impl<'a, 'b> Exchange<'a, 'b> {
     }
 }
 
-/// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget lasts.
-fn improve(problem: &LqProblem, best: Local, effort: &Effort, control: &Control) -> Result<Local> {
-    let mut budget = MOVES;
+/// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget of multiplications lasts.
+pub(super) fn improve(
+    problem: &LqProblem,
+    best: Local,
+    budget: &mut f64,
+    effort: &Effort,
+    control: &Control,
+) -> Result<Local> {
     let mut at = Exchange::new(problem, best);
     for _ in 0..ROUNDS {
         let mut lower: Option<Local> = None;
         for column in at.candidates() {
-            budget -= at.work();
-            if budget < 0.0 || control.out_of_time() {
+            *budget -= at.work();
+            if *budget < 0.0 || control.out_of_time() {
                 return Ok(lower.unwrap_or(at.best));
             }
             let (weights, best) = (at.changed(column), &at.best);
