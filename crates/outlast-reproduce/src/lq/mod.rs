@@ -28,7 +28,7 @@ use crate::experiment::{Record, Results, Unit};
 use crate::tuning::powers;
 use crate::verdict::{Row, Sample, Statement};
 use outlast::select::Point;
-use outlast::{Design, FeatureMap, FitRequest, Lq, LqChoice, LqSearch, Model, Result};
+use outlast::{Design, Error, FeatureMap, Lq, LqChoice, LqSearch, Model, Result, Status};
 
 /// The machines: names in the records, titles, looks.
 pub const MACHINES: [&str; 3] = ["L1", "L2", "Lq"];
@@ -51,23 +51,29 @@ pub const TEST: usize = 3000;
 /// The grid for n rows: lambda over half powers of ten, C = 1/(n lambda), the smallest C first.
 pub fn search(n: usize, unit: &Unit) -> LqSearch {
     let lambdas = unit.grid(powers(-5, 1, 2));
-    let cs = lambdas.iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect();
+    let cs: Vec<f64> = lambdas.iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect();
     let qs = if unit.small { vec![0.5, 1.0, 2.0] } else { QS.to_vec() };
-    LqSearch::new(cs, qs)
+    // the columns are penalised as they come
+    LqSearch::new(cs, qs).standardize(false)
 }
 
 /// Searches on a tuning set.
 pub fn tuned(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<LqChoice> {
     let search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
-    let request: FitRequest = unit.request();
-    search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)
+    run(&search, train, tune, unit)
+}
+
+/// The whole search: what is the best so far of one that was interrupted is no result.
+fn run(search: &LqSearch, train: &Rows, tune: &Rows, unit: &Unit) -> Result<LqChoice> {
+    let choice = search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &unit.request())?;
+    if choice.tuned.status == Status::Converged { Ok(choice) } else { Err(Error::Interrupted) }
 }
 
 /// The point with the least error among those of an exponent; of equal ones the one with the fewest variables, then the smaller C.
 pub fn best(choice: &LqChoice, q: f64) -> Option<usize> {
     let of_q = (0..choice.path.len()).filter(|&at| choice.path[at].q == q);
     of_q.min_by(|&a, &b| {
-        let key = |at: usize| (choice.mean_errors[at], choice.path[at].size as f64, choice.path[at].c);
+        let key = |at: usize| (choice.tuned.cells[at].mean, choice.path[at].size as f64, choice.path[at].c);
         let (a, b) = (key(a), key(b));
         a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
     })
@@ -86,9 +92,9 @@ pub struct Machine {
 /// The three machines of a search.
 pub fn machines(choice: &LqChoice) -> Vec<Machine> {
     // all three as they were judged when they were chosen: fitted once more, for q < 1, a point may be another local minimum
-    let points = [("L1", best(choice, 1.0)), ("L2", best(choice, 2.0)), ("Lq", Some(choice.chosen))];
+    let points = [("L1", best(choice, 1.0)), ("L2", best(choice, 2.0)), ("Lq", Some(choice.tuned.chosen))];
     let machine = |(name, at): (&'static str, Option<usize>)| {
-        at.map(|at| Machine { name, point: choice.path[at].clone(), tuning: choice.mean_errors[at] })
+        at.map(|at| Machine { name, point: choice.path[at].clone(), tuning: choice.tuned.cells[at].mean })
     };
     points.into_iter().filter_map(machine).collect()
 }
@@ -106,7 +112,7 @@ pub fn thoroughly(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Re
     let mut search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
     search.qs = LARGE_QS.to_vec();
     let request = unit.request();
-    let mut found = machines(&search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)?);
+    let mut found = machines(&run(&search, train, tune, unit)?);
     for q in unit.grid(FEW_QS.to_vec()) {
         for lambda in unit.grid(FEW_LAMBDAS.to_vec()) {
             let c = 1.0 / (train.x.rows() as f64 * lambda);
