@@ -389,7 +389,7 @@ def documented(estimator, section):
 @pytest.mark.parametrize("section", ["Parameters", "Attributes"])
 def test_what_the_searches_share_is_documented_in_the_same_words(section):
     shared = {
-        "Parameters": {"cv", "holdout", "early_stopping", "halving", "nested", "fit_intercept", "n_jobs", "verbose", "time_limit"},
+        "Parameters": {"cv", "holdout", "early_stopping", "halving", "nested", "n_jobs", "verbose", "time_limit"},
         "Attributes": {"C_", "best_index_", "n_splits_", "nested_scores_", "nested_params_", "search_status_"},
     }[section]
     words = [documented(estimator, section) for estimator in SEARCHES]

@@ -147,7 +147,11 @@ impl Shown<'_> {
         let judge = match (&request.tuning, request.holdout) {
             (Some(path), _) => format!("on {}", path.display()),
             (_, Some(share)) => format!("on {} of the rows", short(share)),
-            _ => format!("over {}", count(request.cv, "fold", "folds")),
+            _ => {
+                let judged = tuned.best().errors.iter().filter(|error| !error.is_nan()).count();
+                let some = if judged < request.cv { format!("{judged} of ") } else { String::new() };
+                format!("over {some}{}", count(request.cv, "fold", "folds"))
+            }
         };
         let best = tuned.best();
         pairs.add("chosen", chosen_text(tuned));
@@ -170,7 +174,7 @@ impl Shown<'_> {
             grid += &format!(", {} given up early", of(State::Stopped));
         }
         if tuned.status != Status::Converged {
-            grid += &format!(", {} judged before the search ended", of(State::Done));
+            grid += &format!(", {} judged on every split before the search ended", of(State::Done));
         }
         pairs.add("grid", grid);
         pairs.add(

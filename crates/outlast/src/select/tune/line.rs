@@ -100,7 +100,8 @@ impl Runner<'_> {
             method.plain();
             method.common_mut().threads = None;
             let c = method.common().c;
-            let start = first.as_ref().map(|(_, model)| model);
+            // a fit as by itself does not know its neighbours
+            let start = first.as_ref().map(|(_, model)| model).filter(|_| !self.exact);
             let request = FitRequest { start, control: *control, ..part.train.request(&FitRequest::default()) };
             let x = part.train.rows.as_design();
             let fitted = match self.exact {

@@ -130,6 +130,9 @@ impl Cell {
 
 /// Which point to take: of those that got furthest, the one with the least mean, or with the other rule one whose mean is within one
 /// standard error of the least. Of several that of the least size, where sizes are given, then of the smallest C, then the first.
+///
+/// Of a search that was stopped, points that take long got less far than others. One of them takes the place of that choice where it is
+/// better on the splits that both were judged on, by more than its standard error; the one that is better by most.
 pub(in crate::select) fn choose(cells: &[Cell], axes: &[Axis], rule: Rule, sizes: &[usize]) -> Option<usize> {
     let judged = |cell: &Cell| cell.errors.iter().filter(|error| !error.is_nan()).count();
     // how far: through, with how large a share of the rows, on how many splits
@@ -147,10 +150,24 @@ pub(in crate::select) fn choose(cells: &[Cell], axes: &[Axis], rule: Rule, sizes
     let place = axes.iter().position(|axis| axis.name == "C");
     let size = |at: usize| sizes.get(at).copied().unwrap_or(0);
     let c = |at: usize| place.and_then(|place| cells[at].settings[place].number()).unwrap_or(0.0);
-    open.into_iter().filter(|&at| cells[at].mean <= within).min_by(|&a, &b| {
+    let simplest = open.iter().copied().filter(|&at| cells[at].mean <= within).min_by(|&a, &b| {
         let simpler = size(a).cmp(&size(b)).then(c(a).total_cmp(&c(b)));
         simpler.then(cells[a].mean.total_cmp(&cells[b].mean)).then(a.cmp(&b))
-    })
+    })?;
+    let is_behind = |cell: &Cell| cell.state == State::Partly && cell.share == furthest.1;
+    let gains = (0..cells.len()).filter(|&at| is_behind(&cells[at]) && !open.contains(&at)).map(|at| {
+        let gain = gain(&cells[at], &cells[simplest]);
+        (if gain > cells[at].standard_error { gain } else { 0.0 }, at)
+    });
+    let better = gains.filter(|(gain, _)| *gain > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    Some(better.map_or(simplest, |(_, at)| at))
+}
+
+/// How much less a point loses than another on the splits that both were judged on, on average; 0 without any.
+fn gain(one: &Cell, other: &Cell) -> f64 {
+    let gains = one.errors.iter().zip(&other.errors).map(|(one, other)| other - one);
+    let gains: Vec<f64> = gains.filter(|gain| !gain.is_nan()).collect();
+    if gains.is_empty() { 0.0 } else { mean(&gains) }
 }
 
 #[cfg(test)]
@@ -174,6 +191,13 @@ mod tests {
         assert_eq!(choose(&cells, &axes, Rule::OneSe, &[]), Some(2));
         // the fewest columns come before the smallest C
         assert_eq!(choose(&cells, &axes, Rule::OneSe, &[3, 1, 2, 0]), Some(1));
+        // what takes long was judged on one split, and is clearly better there; or is not
+        let slow = |error: f64| {
+            let slow = Cell::of(vec![Setting::Number(30.0)], vec![f64::NAN, error], 0.02, State::Partly);
+            [&cells[..], &[slow]].concat()
+        };
+        assert_eq!(choose(&slow(0.1), &axes, Rule::Best, &[]), Some(4));
+        assert_eq!(choose(&slow(0.19), &axes, Rule::Best, &[]), Some(0));
         let mut stopped = cells.clone();
         stopped[2].state = State::Stopped;
         assert_eq!(choose(&stopped, &axes, Rule::OneSe, &[]), Some(1));
