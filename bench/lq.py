@@ -90,7 +90,7 @@ def _path(count):
     X, y = sets.sparse_truth(400, 200, 2)
     Cs = np.geomspace(0.01, 10.0, count)
     folds = list(StratifiedKFold(5).split(X, y))
-    (ours,), (search,) = best_of(1, lambda: timed(lambda: outlast.LqSVCCV(Cs, POWERS, cv=folds).fit(X, y)))
+    (ours,), (search,) = best_of(1, lambda: timed(lambda: outlast.LqSVCCV(Cs, POWERS, cv=folds, standardize=False).fit(X, y)))
     theirs, _ = timed(lambda: [outlast.LqSVC(C, q=q).fit(X[train], y[train]) for train, _ in folds for q in POWERS for C in Cs])
     name = f"lq path n=400 d=200, {count} C x {len(POWERS)} q, 5 folds"
     result = _result(name, COLD, ours, theirs, 0.05, None, None, search)

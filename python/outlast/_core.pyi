@@ -211,6 +211,7 @@ def search_lq(
     cs: int | Sequence[float],
     qs: Sequence[float],
     judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    options: Mapping[str, Any],
     *,
     threads: int | None = None,
     sample_weight: NDArray[np.float64] | None = None,

@@ -28,6 +28,7 @@ class Tuning(Judging):
     """A classifier that chooses the parameters of another. `_GRID` says which: the parameter here, and its name there."""
 
     _GRID: dict[str, str]
+    _by_other_rows = False
     _ESTIMATOR: type[KernelClassifier]
 
     holdout: float | None
@@ -63,6 +64,7 @@ class Tuning(Judging):
         self : estimator
             The fitted estimator.
         """
+        self._by_other_rows = tuning is not None
         return self._fit(X, y, sample_weight, partial(self._search, tuning))
 
     def _search(
@@ -80,19 +82,17 @@ class Tuning(Judging):
         else:
             judge = 2 if self.holdout is not None else self._splits(X, y)
         rows = self._kernel_values(X, X) if callable(self.kernel) else X
-        fitted, found = _core.tune(
-            _input.matrix(rows),
-            codes,
-            _input.class_names(classes),
-            self._method_name(),
-            self._parameters(classes, y),
-            self._grid(),
-            judge,
-            self._search_options(),
-            **self._request(sample_weight, progress),
-        )
+        data = (_input.matrix(rows), codes, _input.class_names(classes))
+        request = self._request(sample_weight, progress)
+        fitted, found = self._searched(data, self._parameters(classes, y), judge, request)
         self._take_search(found)
         return fitted
+
+    def _searched(
+        self, data: tuple[Any, Any, Any], parameters: dict[str, Any], judge: Any, request: dict[str, Any]
+    ) -> tuple[_core.Fitted, dict[str, Any]]:
+        """The search itself."""
+        return _core.tune(*data, self._method_name(), parameters, self._grid(), judge, self._search_options(), **request)
 
     def _grid(self) -> list[tuple[str, list[float | str | None]]]:
         """The values to try, where they are given."""
@@ -122,14 +122,20 @@ class Tuning(Judging):
         has_width = self.kernel in ("rbf", "poly", "sigmoid")
         sizes = [len(values) for _, values in self._grid()]
         cells = math.prod(sizes) * (_GAMMAS if has_width and getattr(self, "gammas", None) is None else 1)
-        splits = int(self.cv) if isinstance(self.cv, numbers.Integral) else getattr(self.cv, "n_splits", None)
-        splits = 1 if self.holdout is not None else splits
-        if not isinstance(splits, int):
+        splits = self._split_count()
+        if splits is None:
             return None
         stages = [cells]
         while self.halving and len(stages) < 3 and stages[-1] > 2:
             stages.append(-(-stages[-1] // 3))
         return sum(stages) * splits * (1 + (self.nested or 0))
+
+    def _split_count(self) -> int | None:
+        """How many splits there are, if that is known before they are made."""
+        if self._by_other_rows or self.holdout is not None:
+            return 1
+        count = self.cv if isinstance(self.cv, numbers.Integral) else getattr(self.cv, "n_splits", None)
+        return int(count) if isinstance(count, numbers.Integral) else None
 
     def _take_search(self, found: dict[str, Any]) -> None:
         names: list[str] = found["names"]

@@ -63,18 +63,15 @@ def tuning(model: LqSVCCV | Tuning, axes: Any = None) -> Any:
     'error'
     """
     check_is_fitted(model)
-    if hasattr(model, "cv_results_"):
+    if not hasattr(model, "sizes_"):
         return _tuning_grid(model, _axes(1, 6.0, 4.0) if axes is None else axes)
     axes = _axes(2, 9.0, 3.6) if axes is None else axes
     error, size = axes
-    chosen = (int(np.flatnonzero(model.qs_ == model.q_)[0]), int(np.flatnonzero(model.Cs_ == model.C_)[0]))
+    chosen = np.unravel_index(model.best_index_, model.errors_.shape)
     order = np.argsort(model.Cs_)
-    splits = len(model.fold_errors_)
-    spread = model.fold_errors_.std(axis=0, ddof=1) / np.sqrt(splits) if splits > 1 else None
     for at, q in enumerate(model.qs_):
         line = error.plot(model.Cs_[order], model.errors_[at, order], marker=".", label=f"q = {q:g}")[0]
-        if spread is not None:
-            _bars(error, model.Cs_[order], model.errors_[at, order], spread[at, order], line.get_color())
+        _bars(error, model.Cs_[order], model.errors_[at, order], model.standard_errors_[at, order], line.get_color())
         size.plot(model.Cs_[order], model.sizes_[at, order], marker=".", color=line.get_color())
     ring: dict[str, Any] = {"marker": "o", "markersize": 12, "fillstyle": "none", "color": "black", "linestyle": "none"}
     error.plot([model.C_], [model.errors_[chosen]], **ring)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from relaxations import global_optimum
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
 from test_ablation import ring, small
 
 import outlast
-from outlast import AblationSVC, TruncatedSVC, certify
+from outlast import AblationSVC, TruncatedSVC, TruncatedSVCCV, certify
 
 
 def features(kernel, X, y):
@@ -118,3 +119,21 @@ def test_a_search_of_three_classes_is_refused():
     X, _ = small(12, 2, 10)
     with pytest.raises(ValueError, match="two classes"):
         TruncatedSVC(truncation=0, global_search=True).fit(X, np.arange(12) % 3)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_models_that_scaled_their_columns_are_certified_as_models_of_scaled_rows(kernel, fit_intercept, tmp_path):
+    X, y = small(20, 2, 4)
+    X = X * [1.0, 1000.0] + [5.0, 0.0]
+    options = {"kernel": kernel, "fit_intercept": fit_intercept, "tol": 1e-8}
+    search = TruncatedSVCCV([1.0], gammas=None if kernel == "linear" else [0.5], truncations=[0.0], cv=2, **options).fit(X, y)
+    Z = StandardScaler().fit_transform(X)
+    alone = TruncatedSVC(1.0, gamma=0.5, truncation=0, **options).fit(Z, y)
+    search.save(tmp_path / "model")
+    expected = certify(alone, Z, y)
+    for model in (search, outlast.load(tmp_path / "model")):
+        found = certify(model, X, y)
+        assert found.objective == pytest.approx(expected.objective, rel=1e-6)
+        assert found.lower_bound == pytest.approx(expected.lower_bound, rel=1e-5)
+        assert found.proved == expected.proved

@@ -189,7 +189,7 @@ def test_the_search_is_what_cold_fits_find(k):
     X, y = data(90, 8, k, 5)
     X = X + 0.0
     Cs, qs, folds = [0.05, 0.3, 2.0], [1.0, 2.0], folds_of(90, 3)
-    search = LqSVCCV(Cs, qs, cv=folds, tol=1e-9).fit(X, y)
+    search = LqSVCCV(Cs, qs, cv=folds, tol=1e-9, standardize=False).fit(X, y)
     assert search.fold_errors_.shape == (3, 2, 3) and search.coefs_path_.shape == (2, 3, 1 if k == 2 else k, 8)
     np.testing.assert_allclose(search.errors_, search.fold_errors_.mean(axis=0))
     for i, q in enumerate(qs):
@@ -210,7 +210,7 @@ def test_the_search_is_what_cold_fits_find(k):
 def test_a_tuning_set_chooses_and_the_model_is_fitted_to_the_training_rows():
     rng = np.random.default_rng(0)
     (X, y), (X2, y2) = papers.example_1(150, rng), papers.example_1(150, rng)
-    search = LqSVCCV([0.1, 1.0], [0.5, 1.0]).fit(X, y, tuning=(X2, y2))
+    search = LqSVCCV([0.1, 1.0], [0.5, 1.0], standardize=False).fit(X, y, tuning=(X2, y2))
     assert search.fold_errors_.shape == (1, 2, 2) and np.all(np.isnan(search.selection_frequency_))
     again = LqSVC(search.C_, q=search.q_).fit(X, y)
     assert search.objective_ == pytest.approx(again.objective_, rel=1e-4)
@@ -327,7 +327,7 @@ SMALL_QS = [0.3, 0.6, 1.0]
 
 
 def tuned(train, tune, test, qs, **options):
-    model = LqSVCCV(15, qs, **options).fit(*train, tuning=tune)
+    model = LqSVCCV(15, qs, standardize=False, **options).fit(*train, tuning=tune)
     return 1 - model.score(*test), set(model.selected_features_)
 
 

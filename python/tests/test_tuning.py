@@ -1,5 +1,7 @@
 """The estimators that tune themselves, against scikit-learn's own loops."""
 
+import inspect
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from outlast import (
     AblationSVCCV,
     CappedSVC,
     CappedSVCCV,
+    LqSVCCV,
     TruncatedSVC,
     TruncatedSVCCV,
     load,
@@ -176,6 +179,26 @@ def test_costs_and_utilities(data):
     useful = TruncatedSVCCV([0.1, 1.0], gammas=[0.5], truncations=[None], utility=6 - cost, cv=FOLDS, early_stopping=False, exact=True).fit(X, y)
     assert_allclose(useful.errors_, 6 - search.errors_)
     assert useful.best_score_ == pytest.approx(useful.errors_.max())
+
+
+@pytest.mark.parametrize("form", ["cost", "utility"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_truncated_points_have_the_payoff_of_single_fits(data, kernel, form):
+    X, y = data
+    cost = np.array([[0.0, 1.0], [6.0, 0.0]])
+    matrix = cost if form == "cost" else 6 - cost
+    search = TruncatedSVCCV(
+        [0.1, 1.0], gammas=[0.5, 1.0] if kernel == "rbf" else None, truncations=["auto", -0.3, None], kernel=kernel, cv=FOLDS,
+        early_stopping=False, exact=True, tol=1e-8, **{form: matrix},
+    ).fit(X, y)
+    for at, point in enumerate(search.cv_results_["params"]):
+        found = search.fold_errors_.reshape(FOLDS.n_splits, -1)[:, at]
+        for split, (train, test) in enumerate(FOLDS.split(X, y)):
+            single = TruncatedSVC(kernel=kernel, tol=1e-8, **{"gamma": 1.0, **point}, **{form: matrix})
+            alone = make_pipeline(StandardScaler(), single).fit(X[train], y[train])
+            assert found[split] == pytest.approx(matrix[y[test], alone.predict(X[test])].mean(), abs=ROUNDING), str(point)
+    best = search.errors_.min() if form == "cost" else search.errors_.max()
+    assert search.errors_.reshape(-1)[search.best_index_] == best
 
 
 def test_weights_count_held_out_rows_too(data):
@@ -353,5 +376,26 @@ def test_ctrl_c_keeps_the_best_so_far():
     assert out.strip() == "interrupted interrupted 4000 True"
 
 
+SEARCHES = (TruncatedSVCCV, CappedSVCCV, AblationSVCCV, LqSVCCV)
+
+
+def documented(estimator, section):
+    """The words about each name of a section."""
+    text = inspect.getdoc(estimator)
+    text = text[text.index(f"{section}\n{'-' * len(section)}\n") :].split("\n\n")[0]
+    return dict(re.findall(r"^(\S[^:]*) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("section", ["Parameters", "Attributes"])
+def test_what_the_searches_share_is_documented_in_the_same_words(section):
+    shared = {
+        "Parameters": {"cv", "holdout", "early_stopping", "halving", "nested", "n_jobs", "verbose", "time_limit"},
+        "Attributes": {"C_", "best_index_", "n_splits_", "nested_scores_", "nested_params_", "search_status_"},
+    }[section]
+    words = [documented(estimator, section) for estimator in SEARCHES]
+    for name in shared:
+        assert len({own[name] for own in words if name in own}) == 1, name
+
+
 def test_public_names():
-    assert {"TruncatedSVCCV", "CappedSVCCV", "AblationSVCCV"} <= set(outlast.__all__)
+    assert {search.__name__ for search in SEARCHES} <= set(outlast.__all__)

@@ -81,7 +81,14 @@ impl Watch {
     ) -> outlast::Result<T> {
         PHASE.store(FITTING, Ordering::SeqCst);
         let show = |progress: Progress| self.show(progress);
-        let stop = || ASKED_TO_STOP.load(Ordering::SeqCst);
+        let told = AtomicBool::new(false);
+        let stop = || {
+            let asked = ASKED_TO_STOP.load(Ordering::SeqCst);
+            if asked && !told.swap(true, Ordering::SeqCst) {
+                self.say("stopping");
+            }
+            asked
+        };
         let control = Control::default().progress(&show).interrupt(&stop);
         let outcome = work(match time_limit {
             Some(limit) => control.time_limit(limit),
@@ -106,6 +113,10 @@ impl Watch {
     fn show(&self, progress: Progress) {
         if self.spinner.length().is_some() {
             self.spinner.set_position(progress.step as u64);
+            if self.spinner.length().is_some_and(|steps| progress.step as u64 >= steps) {
+                // what is left is no step
+                self.say("finishing");
+            }
             // what was done before this command says nothing of how fast it works
             if progress.stage == "kept" {
                 self.spinner.reset_eta();

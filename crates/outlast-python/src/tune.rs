@@ -5,7 +5,7 @@ use crate::fit::{self, ClassName, NumberOrName};
 use crate::fitted::Fitted;
 use crate::gate;
 use crate::matrix::Matrix;
-use crate::search::{self, Judge};
+use crate::search::Judge;
 use numpy::{PyArray1, PyReadonlyArray1};
 use outlast::select::tune::{self as select, Rule, Setting};
 use outlast::{ClassWeight, Error, FitRequest, Status, Tune, Tuned};
@@ -19,14 +19,14 @@ const NAMES: [&str; 9] = ["penalty", "q", "truncation", "p", "cap", "cap_fractio
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct SearchOptions {
-    holdout: Option<f64>,
-    standardize: bool,
-    rule: String,
+    pub holdout: Option<f64>,
+    pub standardize: bool,
+    pub rule: String,
     early_stopping: bool,
     halving: bool,
-    nested: Option<usize>,
+    pub nested: Option<usize>,
     exact: bool,
-    balanced: bool,
+    pub balanced: bool,
 }
 
 fn setting(value: Option<NumberOrName>) -> Setting {
@@ -84,16 +84,8 @@ pub fn tune<'py>(
     let sample_weight = sample_weight.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let feature_names = feature_names.as_deref();
     let limit = time_limit.map(fit::seconds).transpose()?;
-    let mut held = None;
-    search.judge = match (&judge, options.holdout) {
-        (Judge::Set(x, codes), _) => {
-            held = Some((x.design()?, fit::labels_of(&labels, codes)?));
-            select::Judge::Folds(2)
-        }
-        (_, Some(share)) => select::Judge::HoldOut(share),
-        (Judge::Folds(folds), None) => select::Judge::Folds(*folds),
-        (Judge::Splits(given), None) => select::Judge::Splits(search::splits(given)),
-    };
+    let (judge, held) = judge.chosen(options.holdout, &labels)?;
+    let search = search.judge(judge);
     let best_so_far = |tuned: &Tuned| tuned.status == Status::Interrupted;
     let tuned = gate::run(py, threads, progress, best_so_far, move |control| {
         let control = limit.map_or(control, |limit| control.time_limit(limit));
@@ -108,7 +100,7 @@ pub fn tune<'py>(
 }
 
 /// What was found, as Python takes it. Numbers that are compared are better when they are less.
-fn described<'py>(py: Python<'py>, tuned: &Tuned) -> PyResult<Bound<'py, PyDict>> {
+pub fn described<'py>(py: Python<'py>, tuned: &Tuned) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     let names: Vec<&str> = tuned.axes.iter().map(|axis| axis.name).collect();
     let sizes: Vec<usize> = tuned.axes.iter().map(|axis| axis.values.len()).collect();

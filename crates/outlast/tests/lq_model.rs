@@ -5,7 +5,7 @@ mod lq_data;
 
 use common::relative;
 use lq_data::{AGREEMENT, Data};
-use outlast::data::{Design, Labels};
+use outlast::data::Design;
 use outlast::problem::LqProblem;
 use outlast::solver::{Options, lq};
 use outlast::{
@@ -61,57 +61,6 @@ fn screening_changes_nothing() {
             assert!(relative(on.objective, off.objective) < AGREEMENT);
         }
     }
-}
-
-#[test]
-fn a_search_takes_the_fewest_mistakes_and_the_sparser_of_two() {
-    let data = Data::new(120, 15, 2, 1.0, 51);
-    let search = LqSearch::new(vec![0.01, 0.1, 1.0], vec![0.5, 1.0, 2.0]).folds(4);
-    let x = data.dense();
-    let found = search.fit(&x, &data.codes[..]).unwrap();
-    let least = found.mean_errors.iter().fold(f64::INFINITY, |least, error| least.min(*error));
-    assert_eq!(found.mean_errors[found.chosen], least);
-    for (point, error) in found.path.iter().zip(&found.mean_errors) {
-        assert!(*error > least || point.size >= found.path[found.chosen].size);
-    }
-    for point in 0..9 {
-        let mean = (0..4).map(|fold| found.fold_errors[fold * 9 + point]).sum::<f64>() / 4.0;
-        assert!((mean - found.mean_errors[point]).abs() < 1e-12);
-    }
-    assert_eq!((found.model.summary.c, found.model.summary.details.get("q")), (found.c, Some(found.q)));
-    assert!(found.stability.iter().all(|share| (0.0..=1.0 + 1e-12).contains(share)));
-    assert!(found.model.summary.objective <= found.path[found.chosen].objective * (1.0 + 1e-9));
-    // one thread finds the same
-    let alone = search.clone().base(Lq::new(1.0).threads(1)).fit(&x, &data.codes[..]).unwrap();
-    assert_eq!(alone.chosen, found.chosen);
-    // folds by hand: the errors are those of models fitted to the other rows
-    let folds = outlast::select::stratified(&Labels::new(data.codes.clone()), 4, 0).unwrap();
-    let point = 3 + 1;
-    for fold in 0..4 {
-        let row_of = |row: usize| -> [f64; 15] { data.values[row * 15..(row + 1) * 15].try_into().unwrap() };
-        let pick = |inside: bool| -> (Vec<[f64; 15]>, Vec<u32>) {
-            let rows = (0..120).filter(|&row| (folds[row] != fold) == inside);
-            rows.map(|row| (row_of(row), data.codes[row])).unzip()
-        };
-        let ((train, y), (held, truth)) = (pick(true), pick(false));
-        let model = Lq::new(0.1).fit(&Dense::from_rows(&train), &y).unwrap();
-        let decided = model.predict_codes(&Dense::from_rows(&held)).unwrap();
-        let wrong = decided.iter().zip(&truth).filter(|(a, b)| a != b).count() as f64 / truth.len() as f64;
-        assert!((wrong - found.fold_errors[fold * 9 + point]).abs() < 0.5 / truth.len() as f64);
-    }
-}
-
-#[test]
-fn a_tuning_set_decides_in_place_of_folds() {
-    let (data, tuning) = (Data::new(80, 6, 3, 1.0, 61), Data::new(90, 6, 3, 1.0, 61));
-    let search = LqSearch::new(vec![0.01, 1.0], vec![0.7, 1.0]);
-    let (x, held) = (data.dense(), tuning.dense());
-    let found = search.fit_tuned(&x, &data.codes[..], (&held, &tuning.codes[..]), &FitRequest::default()).unwrap();
-    assert!(found.stability.is_empty() && found.fold_errors == found.mean_errors);
-    let wrong = found.model.predict_codes(&held).unwrap().iter().zip(&tuning.codes).filter(|(a, b)| a != b).count();
-    assert!((wrong as f64 / 90.0 - found.mean_errors[found.chosen]).abs() < 0.05);
-    let unknown = vec![9u32; 90];
-    assert!(search.fit_tuned(&x, &data.codes[..], (&held, &unknown[..]), &FitRequest::default()).is_err());
 }
 
 #[test]
@@ -192,7 +141,8 @@ fn costs_move_the_threshold_and_bad_ones_are_refused() {
     }
     assert!(Lq::new(1.0).kernel(Kernel::rbf(1.0)).check().unwrap_err().to_string().contains("rbf"));
     assert!(Lq::new(1.0).solver("magic").check().is_err());
-    assert!(LqSearch::new(vec![], vec![1.0]).check().is_err());
+    assert!(LqSearch::new(Vec::new(), vec![1.0]).check().is_err());
+    assert!(LqSearch::new(0, vec![1.0]).check().is_err());
     assert!(LqSearch::new(vec![1.0], vec![3.0]).check().is_err());
     assert!(LqSearch::new(vec![1.0], vec![1.0]).folds(1).fit(&x, &data.codes[..]).is_err());
 }

@@ -1,7 +1,7 @@
 //! The search over parameters, against loops written out: splits, scaling, fits and counts one by one.
 
 use outlast::data::{Scaling, Standardized};
-use outlast::model::{AblationMethod, Rows};
+use outlast::model::{AblationMethod, Rows, certify_with};
 use outlast::select::stratified;
 use outlast::select::tune::{Judge, Measure, Rule, State};
 use outlast::{
@@ -414,4 +414,34 @@ fn bad_input_is_refused_by_name() {
     y[7] = 1;
     let error = tune().fit(&x, &y).err().unwrap().to_string();
     assert!(error.contains("class \"1\"") && error.contains("split"), "{error}");
+}
+
+/// Models that scaled their columns are certified as models fitted to scaled rows are.
+#[test]
+fn a_certificate_is_that_of_scaled_rows() {
+    let (rows, y) = rings(30, 18);
+    let x = Dense::from_rows(&rows);
+    let weights: Vec<f64> = (0..30).map(|row| 0.5 + f64::from(row % 3)).collect();
+    let request = FitRequest { sample_weight: Some(&weights), ..FitRequest::default() };
+    let labels = Labels::new(y);
+    for (kernel, intercept) in [(Kernel::rbf(0.4), true), (Kernel::Linear, true), (Kernel::Linear, false)] {
+        let method = base().c(1.0).kernel(kernel.clone()).truncation(0.0).fit_intercept(intercept);
+        let mut tune = Tune::new(method.clone()).over("C", [1.0]).folds(2);
+        if !matches!(kernel, Kernel::Linear) {
+            tune = tune.over("gamma", [0.4]);
+        }
+        let tuned = tune.fit_with(&x, &labels, &request).unwrap();
+        let scaling = Scaling::of(&x, Some(&weights));
+        let scaled = taken(&Standardized::new(&x, &scaling), &(0..30).collect::<Vec<_>>());
+        let plain = method.fit_with(scaled.as_design(), &labels, &request).unwrap();
+        let certified =
+            |model: &Model, x: &dyn Design| certify_with(model, x, &labels, Some(&weights), Control::default());
+        let (ours, theirs) = (certified(&tuned.model, &x).unwrap(), certified(&plain, scaled.as_design()).unwrap());
+        assert!(theirs.lower_bound > 0.0);
+        for (a, b) in [(ours.objective, theirs.objective), (ours.lower_bound, theirs.lower_bound)] {
+            assert!((a - b).abs() < 1e-5 * b, "{kernel:?}: {a} {b}");
+        }
+        assert_eq!(ours.proved, theirs.proved);
+        assert!((ours.objective - tuned.model.summary.objective).abs() < 1e-6 * ours.objective);
+    }
 }

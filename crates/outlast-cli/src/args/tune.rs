@@ -18,9 +18,9 @@ pub const EXAMPLES: &str = "Examples:
   outlast tune data.csv --method lq --cs 0.01,0.1,1 --qs 0.5,1 --cv 10
 
 Every point of the grid is judged on rows that its fit has not seen. The one with the least mean error is fitted to all rows and written;
---rule one_se takes the smallest C within one standard error of it. Columns are brought to mean 0 and variance 1 as part of the model,
-by the training rows of each split: predict takes columns as they come. (--method lq does not: scale the columns first.) Points that are clearly behind are given
-up on the way; --halving compares them on few rows first. The error shown is that of the best of many and so a little optimistic;
+--rule one_se takes the smallest C within one standard error of it (lq: the fewest columns, then the smallest C). Columns are brought to mean 0
+and variance 1 as part of the model, by the training rows of each split: predict takes columns as they come. Points that are clearly behind
+are given up on the way; --halving compares them on few rows first (lq solves all points of a split together). The error shown is that of the best of many and so a little optimistic;
 --nested FOLDS repeats the whole search without each of so many parts and is not. Ctrl-C keeps the best so far.";
 
 /// Arguments of `outlast tune`.
@@ -69,7 +69,7 @@ pub struct TuneArgs {
     /// Choose by the error on this labelled data, with the same columns, instead of cross-validation
     #[arg(long, value_name = "DATA", conflicts_with_all = ["cv", "holdout", "nested"], help_heading = "Search")]
     pub tuning: Option<PathBuf>,
-    /// Which point is taken: the one of least error, or that of the smallest C within one standard error of it
+    /// Which point is taken: the one of least error, or that of the smallest C (lq: of the fewest columns) within one standard error of it
     #[arg(long, default_value = "best", value_parser = PossibleValuesParser::new(Rule::NAMES), help_heading = "Search")]
     pub rule: String,
     /// Leave the columns as they are

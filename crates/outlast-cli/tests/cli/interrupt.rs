@@ -32,6 +32,18 @@ fn ctrl_c_ends_a_search_with_the_best_model_so_far() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_tuning_with_the_best_choice_so_far() {
+    interrupted_tuning(3, &["--exact", "--no-early-stopping", "--cv", "100"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_the_search_along_paths_with_the_best_choice_so_far() {
+    interrupted_tuning(10, &["--method", "lq", "--cv", "500"]);
+}
+
+/// Labels that have nothing to do with the columns: all points are alike, and the search takes minutes.
+#[cfg(unix)]
+fn interrupted_tuning(columns: usize, options: &[&str]) {
     use super::common::{Folder, Ran};
     use std::process::{Command, Stdio};
     use std::time::Duration;
@@ -42,12 +54,14 @@ fn ctrl_c_ends_tuning_with_the_best_choice_so_far() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
     };
-    // labels that have nothing to do with the columns: all points are alike, and nested searches take minutes
-    let row = |row: usize, draw: &mut dyn FnMut() -> f64| format!("{},{},{},{}\n", draw(), draw(), draw(), row % 2);
-    folder.file("noise.csv", (0..1500).map(|at| row(at, &mut draw)).collect::<String>());
-    let tune = ["tune", "noise.csv", "--exact", "--no-early-stopping", "--cv", "100", "--json", "-o", "model"];
+    let mut row = |row: usize| {
+        let values: Vec<String> = (0..columns).map(|_| draw().to_string()).collect();
+        format!("{},{}\n", values.join(","), row % 2)
+    };
+    folder.file("noise.csv", (0..1500).map(&mut row).collect::<String>());
+    let tune = [&["tune", "noise.csv", "--json", "-o", "model"], options].concat();
     let child = folder.command(&tune).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(6));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert!(ran.err.contains("interrupted: this is the best model so far"), "{}", ran.err);

@@ -69,7 +69,17 @@ fn tune_chooses_writes_and_shows() {
     let tune = ["tune", "train.csv", "--method", "lq", "--cs", "6", "--qs", "0.5,1,2", "--cv", "3"];
     let files = ["-o", "model", "--plot", "grid.svg", "--grid", "grid.csv"];
     let text = folder.run(&[&tune[..], &files].concat()).good();
-    for words in ["chosen", "over 3 folds", "best of the grid", "in folds", "age"] {
+    for words in [
+        "chosen",
+        " ± ",
+        "over 3 folds",
+        "18 points (3 of q x 6 of C)",
+        "standardized",
+        "in splits",
+        "age",
+        "std. error",
+        "selected",
+    ] {
         assert!(text.contains(words), "{words} in {text}");
     }
     let grid = std::fs::read_to_string(folder.path("grid.csv")).unwrap();
@@ -81,7 +91,9 @@ fn tune_chooses_writes_and_shows() {
     assert_eq!(points.len(), 18);
     let least = points.iter().map(|point| point["error"].as_f64().unwrap()).fold(f64::INFINITY, f64::min);
     assert_eq!(json["error"].as_f64(), Some(least));
-    assert_eq!(json["fit"]["details"]["q"], json["q"]);
+    assert_eq!(json["fit"]["details"]["q"], json["chosen"]["q"]);
+    assert_eq!((&json["measure"], &json["standardize"]), (&json!("error"), &json!(true)));
+    assert!(points.iter().all(|point| point["standard_error"].as_f64().is_some() && point["selected"].is_u64()));
     // the same by a set of its own
     folder.file("tune.csv", table(&["no", "yes"]));
     let own = ["tune", "train.csv", "--method", "lq", "--cs", "0.1,1", "--tuning", "tune.csv", "--json"];
@@ -90,6 +102,26 @@ fn tune_chooses_writes_and_shows() {
     let turned = ["tune", "train.csv", "--method", "lq", "--tuning", "turned.csv"];
     assert!(folder.run(&turned).refused().contains("in the same order"));
     assert_eq!((&json["cv"], json["grid"][0]["fold_errors"].as_array().map(Vec::len)), (&Value::Null, Some(1)));
+}
+
+#[test]
+fn tune_has_the_rules_and_judges_of_the_other_methods() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    folder.file("cost.csv", "no,yes\n0,1\n20,0\n");
+    let run = |more: &[&str]| {
+        let tune = ["tune", "train.csv", "--method", "lq", "--cs", "5", "--qs", "0.5,1", "--json"];
+        folder.run(&[&tune[..], more].concat()).json()
+    };
+    let (best, simple) = (run(&[]), run(&["--rule", "one_se"]));
+    let size = |found: &Value| found["fit"]["selected_features"].as_array().unwrap().len();
+    assert!(size(&simple) <= size(&best));
+    assert_eq!(run(&["--nested", "3", "--cv", "2"])["nested"]["fold_errors"].as_array().map(Vec::len), Some(3));
+    let held = run(&["--holdout", "0.3"]);
+    assert_eq!((&held["holdout"], &held["cv"]), (&json!(0.3), &Value::Null));
+    assert_eq!(run(&["--cost", "cost.csv"])["measure"], json!("mean cost"));
+    assert_eq!(run(&["--no-standardize"])["standardize"], json!(false));
+    assert_eq!(run(&["--n-jobs", "1"])["grid"], best["grid"]);
 }
 
 #[test]
@@ -103,6 +135,9 @@ fn tune_refuses_what_it_can_t_do() {
         (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--q 0"),
         (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "-C -1"),
         (&["tune", "train.csv", "--method", "lq", "--cv", "1"], "--cv 1"),
+        (&["tune", "train.csv", "--method", "lq", "--halving"], "--halving is no option"),
+        (&["tune", "train.csv", "--method", "lq", "--holdout", "2"], "holdout"),
+        (&["tune", "train.csv", "--method", "lq", "--nested", "1"], "nested"),
         (&["fit", "train.csv", "--method", "lq", "--kernel", "rbf"], "kernel"),
         (&["fit", "train.csv", "--method", "lq", "--truncation", "0"], "--truncation"),
         (&["fit", "train.csv", "--method", "reh", "--q", "1"], "--q"),

@@ -2,7 +2,7 @@
 
 use super::examples::first;
 use super::table1::TRAIN;
-use super::{QS, TEST, best, error, notes, tuned, used};
+use super::{QS, TEST, best, error, notes, search, tuned, used};
 use crate::draw::{Axis, Figure, Look, Mark, Panel, Shape};
 use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
 use crate::papers;
@@ -47,10 +47,11 @@ impl Experiment for Exponents {
             let at = best(&choice, q)?;
             let point = &choice.path[at];
             let lambda = 1.0 / (counts[0] as f64 * point.c);
-            let values = [error(point, &test), used(point).len() as f64, lambda, choice.mean_errors[at]];
+            let values = [error(point, &test), used(point).len() as f64, lambda, choice.tuned.cells[at].mean];
             Some(Record::new([q.to_string()], values))
         };
-        Ok(choice.qs.iter().filter_map(record).collect())
+        let qs = search(counts[0], &unit).qs;
+        Ok(qs.iter().filter_map(record).collect())
     }
 
     fn report(&self, results: &Results) -> Result<Report> {

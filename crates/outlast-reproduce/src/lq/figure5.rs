@@ -4,7 +4,7 @@
 
 use super::examples::{radius, third};
 use super::figure4::TRAIN;
-use super::{LOOKS, MACHINES, Machine, TEST, VALUES, decision, notes, records, shown, thoroughly};
+use super::{LOOKS, MACHINES, Machine, TEST, VALUES, decision, machines, notes, records, shown, tuned};
 use crate::data::Rows;
 use crate::draw::decisions::boundaries_by;
 use crate::draw::{Axis, Figure, Key, Look, Mark, Panel, Shape};
@@ -32,7 +32,7 @@ fn run(unit: &mut Unit) -> Result<([Rows; 3], Vec<Machine>)> {
     let counts = [TRAIN, TRAIN, TEST].map(|rows| unit.rows(rows));
     let mut draw = |rows| third(rows, NOISE, &mut unit.random);
     let (train, tune, test) = (draw(counts[0])?, draw(counts[1])?, draw(counts[2])?);
-    let found = thoroughly(&train, &tune, FeatureMap::Squares, unit)?;
+    let found = machines(&tuned(&train, &tune, FeatureMap::Squares, unit)?);
     Ok(([train, tune, test], found))
 }
 

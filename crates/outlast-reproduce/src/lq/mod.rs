@@ -28,7 +28,7 @@ use crate::experiment::{Record, Results, Unit};
 use crate::tuning::powers;
 use crate::verdict::{Row, Sample, Statement};
 use outlast::select::Point;
-use outlast::{Design, FeatureMap, FitRequest, Lq, LqChoice, LqSearch, Model, Result};
+use outlast::{Design, Error, FeatureMap, Lq, LqChoice, LqSearch, Result, Status};
 
 /// The machines: names in the records, titles, looks.
 pub const MACHINES: [&str; 3] = ["L1", "L2", "Lq"];
@@ -36,11 +36,6 @@ pub const LOOKS: [(&str, Look); 3] = [("L_1", Look::line(0)), ("L_2", Look::dash
 
 /// The exponents to choose from, in (0, 2].
 pub const QS: [f64; 11] = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0];
-
-/// Where every point with q < 1 has a fit of its own: these exponents, with their values of lambda, and those from 1 on.
-const FEW_QS: [f64; 2] = [0.1, 0.25];
-const FEW_LAMBDAS: [f64; 3] = [0.05, 0.03, 0.01];
-const LARGE_QS: [f64; 3] = [1.0, 1.4, 2.0];
 
 /// Names of the numbers of a record.
 pub const VALUES: [&str; 6] = ["error", "size", "relevant_kept", "q", "lambda", "tuning_error"];
@@ -51,23 +46,24 @@ pub const TEST: usize = 3000;
 /// The grid for n rows: lambda over half powers of ten, C = 1/(n lambda), the smallest C first.
 pub fn search(n: usize, unit: &Unit) -> LqSearch {
     let lambdas = unit.grid(powers(-5, 1, 2));
-    let cs = lambdas.iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect();
+    let cs: Vec<f64> = lambdas.iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect();
     let qs = if unit.small { vec![0.5, 1.0, 2.0] } else { QS.to_vec() };
-    LqSearch::new(cs, qs)
+    // the columns are penalised as they come
+    LqSearch::new(cs, qs).standardize(false)
 }
 
-/// Searches on a tuning set.
+/// Searches on a tuning set, to the end: what is the best so far of a search that was interrupted is no result.
 pub fn tuned(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<LqChoice> {
     let search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
-    let request: FitRequest = unit.request();
-    search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)
+    let choice = search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &unit.request())?;
+    if choice.tuned.status == Status::Converged { Ok(choice) } else { Err(Error::Interrupted) }
 }
 
 /// The point with the least error among those of an exponent; of equal ones the one with the fewest variables, then the smaller C.
 pub fn best(choice: &LqChoice, q: f64) -> Option<usize> {
     let of_q = (0..choice.path.len()).filter(|&at| choice.path[at].q == q);
     of_q.min_by(|&a, &b| {
-        let key = |at: usize| (choice.mean_errors[at], choice.path[at].size as f64, choice.path[at].c);
+        let key = |at: usize| (choice.tuned.cells[at].mean, choice.path[at].size as f64, choice.path[at].c);
         let (a, b) = (key(a), key(b));
         a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
     })
@@ -86,48 +82,11 @@ pub struct Machine {
 /// The three machines of a search.
 pub fn machines(choice: &LqChoice) -> Vec<Machine> {
     // all three as they were judged when they were chosen: fitted once more, for q < 1, a point may be another local minimum
-    let points = [("L1", best(choice, 1.0)), ("L2", best(choice, 2.0)), ("Lq", Some(choice.chosen))];
+    let points = [("L1", best(choice, 1.0)), ("L2", best(choice, 2.0)), ("Lq", Some(choice.tuned.chosen))];
     let machine = |(name, at): (&'static str, Option<usize>)| {
-        at.map(|at| Machine { name, point: choice.path[at].clone(), tuning: choice.mean_errors[at] })
+        at.map(|at| Machine { name, point: choice.path[at].clone(), tuning: choice.tuned.cells[at].mean })
     };
     points.into_iter().filter_map(machine).collect()
-}
-
-/// A point with the coefficients of a model.
-fn coefficients(model: &Model, point: Point) -> Point {
-    let weights = model.predictor.weights().map(<[f64]>::to_vec).unwrap_or_default();
-    let size = model.selected().map_or(0, |columns| columns.len());
-    Point { weights, intercepts: model.predictor.intercepts.clone(), size, ..point }
-}
-
-/// The three machines, with a fit of its own, from every start there is, for each point with q < 1. There the path of a search, whose points
-/// start from each other, can stay in poor local minima: with many noise columns it passes by the few variables that count.
-pub fn thoroughly(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<Vec<Machine>> {
-    let mut search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
-    search.qs = LARGE_QS.to_vec();
-    let request = unit.request();
-    let mut found = machines(&search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &request)?);
-    for q in unit.grid(FEW_QS.to_vec()) {
-        for lambda in unit.grid(FEW_LAMBDAS.to_vec()) {
-            let c = 1.0 / (train.x.rows() as f64 * lambda);
-            let model = Lq::new(c).q(q).feature_map(map).fit_with(&train.x, &train.y, &request)?;
-            let nothing = Point {
-                c,
-                q,
-                weights: Vec::new(),
-                intercepts: Vec::new(),
-                objective: model.summary.objective,
-                size: 0,
-            };
-            let point = coefficients(&model, nothing);
-            let tuning = error(&point, tune);
-            let last = &mut found[MACHINES.len() - 1];
-            if (tuning, point.size) < (last.tuning, last.point.size) {
-                *last = Machine { name: "Lq", point, tuning };
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// f of each function at a row.

@@ -3,11 +3,13 @@
 //! For two classes, the hinge truncated at 0 (or REH) and the l2 penalty there is a lower bound of the global optimum that any
 //! feasible point of a dual gives ([`solver::ablation`](crate::solver::ablation) has the mathematics). It is tight for
 //! small C or classes that are nearly separable, and falls towards 0 as C grows.
+//!
+//! A model that put its columns on one scale has its problem on the scaled columns, and that is what is bounded.
 
 use super::common::caps;
-use super::{FitRequest, Model, fit};
+use super::{FitRequest, Model, Rows, fit};
 use crate::control::Control;
-use crate::data::{Class, Design, Labels, Target};
+use crate::data::{Class, Design, Labels, Scaling, Standardized, Target};
 use crate::error::{Error, Result, quoted};
 use crate::problem::{Candidate, KernelFunction, Loss, Norm, TwoClass};
 use crate::solver::{Options, ablation};
@@ -60,9 +62,16 @@ pub fn certify_with(
     let codes: Vec<u32> = signs.iter().map(|&sign| u32::from(sign > 0.0)).collect();
     let summary = &model.summary;
     let caps = caps(summary.c, summary.class_weight.as_deref(), &codes, sample_weight)?;
-    let expansion = expansion(model, x)?;
+    let scaling = scaling(model, x, sample_weight);
+    let scaled = match &scaling {
+        Some(scaling) => Some(Rows::copy(&Standardized::new(x, scaling), &(0..x.rows() as u32).collect::<Vec<u32>>())?),
+        None => None,
+    };
+    let rows = scaled.as_ref().map_or(x, Rows::as_design);
+    let expansion = expansion(model, x, rows)?;
+    let (weights, intercept) = candidate(model, scaling.as_ref());
     let problem = TwoClass {
-        x,
+        x: rows,
         signs: &signs,
         caps: &caps,
         loss: Loss::hinge().truncated_at(0.0)?,
@@ -70,8 +79,7 @@ pub fn certify_with(
         kernel: &predictor.kernel,
         intercept: summary.fit_intercept,
     };
-    let candidate =
-        Candidate { expansion: &expansion, weights: predictor.weights(), intercept: predictor.intercepts[0] };
+    let candidate = Candidate { expansion: &expansion, weights: weights.as_deref(), intercept };
     let options = Options { tolerance: 1e-6, ..Options::default() };
     let bound = ablation::bound_relaxed(&problem, &candidate, &options, control)?;
     Ok(Certified {
@@ -101,7 +109,6 @@ fn check(model: &Model) -> Result<()> {
         }
         _ if summary.penalty != "l2" => refuse(&format!("one with penalty {}", summary.penalty)),
         _ if summary.payoff().is_some() => refuse("one with a utility or cost matrix"),
-        _ if model.is_standardized() => refuse("one that put the columns on one scale itself"),
         _ => Ok(()),
     }
 }
@@ -118,8 +125,28 @@ fn signs(model: &Model, labels: &Labels) -> Result<Vec<f64>> {
     Ok(labels.codes().iter().map(|&code| if places[code as usize] == 1 { 1.0 } else { -1.0 }).collect())
 }
 
-/// The model's coefficients on the rows given, which must be those of its training.
-fn expansion(model: &Model, x: &dyn Design) -> Result<Vec<f64>> {
+/// How the model scales columns. A linear model has that in its weights: it is the scaling of the rows it was fitted to.
+fn scaling(model: &Model, x: &dyn Design, sample_weight: Option<&[f64]>) -> Option<Scaling> {
+    match &model.predictor.scaling {
+        None if model.is_standardized() => Some(Scaling::of(x, sample_weight)),
+        kept => kept.clone(),
+    }
+}
+
+/// Weights and intercept on the scaled columns.
+fn candidate(model: &Model, scaling: Option<&Scaling>) -> (Option<Vec<f64>>, f64) {
+    let predictor = &model.predictor;
+    let (weights, intercept) = (predictor.weights(), predictor.intercepts[0]);
+    let (Some(weights), Some(scaling), None) = (weights, scaling, &predictor.scaling) else {
+        return (weights.map(<[f64]>::to_vec), intercept);
+    };
+    let moved = weights.iter().zip(&scaling.shift).map(|(v, shift)| v * shift).sum::<f64>();
+    let grown = weights.iter().zip(&scaling.scale).map(|(v, scale)| v * scale).collect();
+    (Some(grown), if model.summary.fit_intercept { intercept + moved } else { 0.0 })
+}
+
+/// The model's coefficients on the rows given, which must be those of its training; `rows` are the same as the model scales them.
+fn expansion(model: &Model, x: &dyn Design, rows: &dyn Design) -> Result<Vec<f64>> {
     let predictor = &model.predictor;
     if x.rows() != model.summary.rows {
         let expected = format!("{}, those the model was fitted to", model.summary.rows);
@@ -137,7 +164,7 @@ fn expansion(model: &Model, x: &dyn Design) -> Result<Vec<f64>> {
     // the same numbers on the same rows give the same function
     let decided = predictor.decision_function(x)?;
     let b = predictor.intercepts[0];
-    let values = predictor.kernel.expand(x, &expansion);
+    let values = predictor.kernel.expand(rows, &expansion);
     let size = decided.iter().map(|value| value.abs()).fold(1.0, f64::max);
     let row = decided.iter().zip(&values).position(|(decided, value)| (decided - value - b).abs() > SAME * size);
     match row {

@@ -110,6 +110,12 @@ impl Lq {
         Common { c: 1.0, ..self.common.clone() }.caps(labels, sample_weight)
     }
 
+    /// The same for some of the rows, which may lack a class; weights by class are those of these rows.
+    pub(crate) fn unit_caps_of_some(&self, labels: &Labels, sample_weight: Option<&[f64]>) -> Result<Vec<f64>> {
+        let factors = self.common.class_factors(labels)?;
+        super::common::caps(1.0, factors.as_deref(), labels.codes(), sample_weight)
+    }
+
     /// Checks parameters and data as a fit does.
     pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
         self.check()?;

@@ -38,6 +38,8 @@ pub use truncated::{Truncated, Truncation};
 pub use votes::Votes;
 pub use widths::gamma_quartiles;
 
+pub(crate) use scaled::unscaled;
+
 use crate::data::{Class, Design, Target};
 use crate::error::{Error, Result, quoted};
 use crate::solver::Status;

@@ -41,10 +41,16 @@ fn fold(predictor: &mut Predictor, scaling: &Scaling) -> bool {
 
 fn folded(function: &Function, intercepts: &[f64], scaling: &Scaling) -> Option<(Function, Vec<f64>)> {
     let Function::Linear { weights } = function else { return None };
+    let (weights, intercepts) = unscaled(weights, intercepts, scaling)?;
+    Some((Function::Linear { weights }, intercepts))
+}
+
+/// Weights and intercepts for columns as they came, of those for columns on one scale; nothing, where one becomes infinite.
+pub(crate) fn unscaled(weights: &[f64], intercepts: &[f64], scaling: &Scaling) -> Option<(Vec<f64>, Vec<f64>)> {
     let d = scaling.scale.len();
     let divided: Vec<f64> = weights.iter().enumerate().map(|(at, w)| w / scaling.scale[at % d]).collect();
     let moved = |(v, b): (&[f64], &f64)| b - v.iter().zip(&scaling.shift).map(|(v, shift)| v * shift).sum::<f64>();
     let intercepts: Vec<f64> = divided.chunks_exact(d).zip(intercepts).map(moved).collect();
     let finite = divided.iter().chain(&intercepts).all(|value| value.is_finite());
-    finite.then_some((Function::Linear { weights: divided }, intercepts))
+    finite.then_some((divided, intercepts))
 }

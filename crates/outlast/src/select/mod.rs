@@ -3,10 +3,10 @@
 
 pub mod audit;
 mod folds;
-mod lq;
+pub mod lq;
 pub mod tune;
 
 pub use audit::{Audit, AuditKernel, AuditReport, components};
 pub use folds::{Split, stratified};
-pub use lq::{LqChoice, LqSearch, Point, default_cs};
+pub use lq::{Cs, LqChoice, LqSearch, Point, default_cs};
 pub use tune::{Tune, Tuned};

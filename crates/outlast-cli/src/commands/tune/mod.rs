@@ -2,16 +2,20 @@
 
 mod grid;
 mod lq;
+mod show;
 
 use super::fit::{self, Fitted};
+use super::labels_of;
 use crate::args::tune::TuneArgs;
 use crate::destination;
 use crate::failure::Failure;
 use crate::output;
 use crate::watch::Watch;
 use outlast::error::quoted;
-use outlast::io;
+use outlast::select::tune::Judge;
+use outlast::{Control, FitRequest, Labels, Model, io};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 /// What was found, in every form it is asked for.
 struct Found {
@@ -22,6 +26,49 @@ struct Found {
     grid: Vec<u8>,
     /// SVG.
     picture: String,
+}
+
+/// The data, and those to choose by, if they are other ones.
+struct Read {
+    table: io::Table,
+    tuning: Option<io::Table>,
+    seconds: f64,
+}
+
+impl Read {
+    fn new(request: &TuneArgs, watch: &Watch) -> Result<Read, Failure> {
+        let start = Instant::now();
+        watch.say(format!("reading {}", request.data.display()));
+        let options = request.input.options(request.weight_column.as_deref());
+        let table = io::read_table(&request.data, &options)?;
+        let tuning = request.tuning.as_ref().map(|path| io::read_table(path, &options)).transpose()?;
+        if let Some(tuning) = &tuning {
+            check_columns(&table, tuning)?;
+        }
+        Ok(Read { table, tuning, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn labels(&self) -> Result<&Labels, Failure> {
+        labels_of(&self.table)
+    }
+
+    fn tuning(&self) -> Result<Option<(&io::Table, &Labels)>, Failure> {
+        self.tuning.as_ref().map(|table| labels_of(table).map(|labels| (table, labels))).transpose()
+    }
+
+    fn request<'a>(&'a self, control: Control<'a>) -> FitRequest<'a> {
+        let feature_names = self.table.feature_names.as_deref();
+        FitRequest { sample_weight: self.table.weights.as_deref(), feature_names, start: None, control }
+    }
+
+    fn fitted(self, model: Model, fit_seconds: f64) -> Fitted {
+        Fitted { table: self.table, model, read_seconds: self.seconds, fit_seconds }
+    }
+}
+
+/// What the points are judged by, unless there is a set of its own.
+fn judge(request: &TuneArgs) -> Judge {
+    request.holdout.map_or(Judge::Folds(request.cv), Judge::HoldOut)
 }
 
 /// Runs the command.

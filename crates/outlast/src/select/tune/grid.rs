@@ -62,13 +62,13 @@ pub struct Axis {
 }
 
 impl Axis {
-    pub(super) fn new<T: Into<Setting>>(name: &'static str, values: impl IntoIterator<Item = T>) -> Axis {
+    pub(in crate::select) fn new<T: Into<Setting>>(name: &'static str, values: impl IntoIterator<Item = T>) -> Axis {
         Axis { name, values: values.into_iter().map(Into::into).collect() }
     }
 }
 
 /// The points of the product, the last list running fastest.
-pub(super) fn product(axes: &[Axis]) -> Result<Vec<Vec<Setting>>> {
+pub(in crate::select) fn product(axes: &[Axis]) -> Result<Vec<Vec<Setting>>> {
     for axis in axes {
         if axis.values.is_empty() {
             return Err(Error::parameter(axis.name, "an empty list", "at least one value to try"));

@@ -6,6 +6,7 @@
 
 use super::method::{self, Tunable};
 use super::part::Part;
+use super::score::Payoff;
 use super::{Axis, Setting};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -25,22 +26,6 @@ pub(super) struct Judged {
     pub cell: usize,
     /// By row: 1 for a wrong decision, or what it costs, or minus what it is worth.
     pub losses: Vec<f64>,
-}
-
-/// What decisions are worth.
-pub(super) struct Payoff {
-    /// k x k losses, row = true class; `None` for 0 and 1.
-    pub losses: Option<Vec<f64>>,
-    pub classes: usize,
-}
-
-impl Payoff {
-    pub fn loss(&self, truth: u32, decided: u32) -> f64 {
-        match &self.losses {
-            None => f64::from(truth != decided),
-            Some(losses) => losses[truth as usize * self.classes + decided as usize],
-        }
-    }
 }
 
 /// Groups the points: those that differ only in C and in what eases a fit are one line.
@@ -115,7 +100,8 @@ impl Runner<'_> {
             method.plain();
             method.common_mut().threads = None;
             let c = method.common().c;
-            let start = first.as_ref().map(|(_, model)| model);
+            // a fit as by itself does not know its neighbours
+            let start = first.as_ref().map(|(_, model)| model).filter(|_| !self.exact);
             let request = FitRequest { start, control: *control, ..part.train.request(&FitRequest::default()) };
             let x = part.train.rows.as_design();
             let fitted = match self.exact {

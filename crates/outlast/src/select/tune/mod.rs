@@ -19,26 +19,33 @@
 //! whose mean is within one standard error of the least. The error of the chosen point is optimistic, as it was chosen for it:
 //! [`nested`](Tune::nested) cross-validation around the whole search is not.
 
-mod grid;
+mod ended;
+pub(super) mod grid;
+pub(super) mod judge;
 mod line;
 mod method;
-mod part;
+pub(super) mod nested;
+pub(super) mod part;
+pub(super) mod score;
 mod search;
-mod tuned;
+pub(super) mod tuned;
 
 pub use grid::{Axis, Setting};
+pub use judge::{Judge, Rule};
 pub use method::Tunable;
 pub use tuned::{Cell, Measure, Nested, State, Tuned};
 
-use super::{Split, stratified};
+pub(super) use ended::Ended;
+
 use crate::data::{Design, Labels, Scaling, Standardized, Target};
 use crate::error::{Error, Result};
 use crate::model::{FitRequest, Model};
 use crate::problem::{Gamma, Kernel};
 use crate::solver::Status;
-use line::{Payoff, Runner};
+use line::Runner;
 use part::Labelled;
-use search::{Ended, Search};
+use score::Payoff;
+use search::Search;
 use std::sync::atomic::AtomicUsize;
 
 /// What progress is called.
@@ -51,42 +58,7 @@ pub const DEFAULT_CS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 10
 pub const DEFAULT_WIDTHS: [f64; 3] = [0.25, 1.0, 4.0];
 
 /// The part of a time limit that the search may take; the rest is for the fit that follows.
-const SEARCH_TIME: f64 = 0.7;
-
-/// Which point is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rule {
-    /// The one with the least mean error.
-    #[default]
-    Best,
-    /// The one of smallest C whose mean error is within one standard error of the least.
-    OneSe,
-}
-
-impl Rule {
-    /// The names users can ask for.
-    pub const NAMES: &'static [&'static str] = &["best", "one_se"];
-
-    /// The rule of that name.
-    pub fn from_name(name: &str) -> Result<Rule> {
-        match name {
-            "best" => Ok(Rule::Best),
-            "one_se" => Ok(Rule::OneSe),
-            _ => Err(Error::parameter("rule", format!("{name:?}"), "\"best\" or \"one_se\"")),
-        }
-    }
-}
-
-/// What the points are judged by.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Judge {
-    /// So many stratified folds, each held out once.
-    Folds(usize),
-    /// One stratified part of the rows, of that share.
-    HoldOut(f64),
-    /// Splits of the caller's.
-    Splits(Vec<Split>),
-}
+pub(super) const SEARCH_TIME: f64 = 0.7;
 
 /// A search for the parameters of a method.
 ///
@@ -230,12 +202,7 @@ impl Tune {
     /// How many fits are reported as progress, at most.
     pub fn steps(&self, rows: usize) -> usize {
         let cells: usize = self.sizes().iter().product();
-        let (splits, outer) = match &self.judge {
-            Judge::Folds(folds) => ((*folds).min(rows.max(1)), self.nested.unwrap_or(0)),
-            Judge::HoldOut(_) => (1, self.nested.unwrap_or(0)),
-            Judge::Splits(splits) => (splits.len(), self.nested.unwrap_or(0)),
-        };
-        Search::steps(cells, splits, self.halving) * (1 + outer)
+        Search::steps(cells, self.judge.count(rows), self.halving) * (1 + self.nested.unwrap_or(0))
     }
 
     /// How many values each parameter has.
@@ -262,19 +229,8 @@ impl Tune {
                 return Err(Error::parameter("over", format!("{:?}", axis.name), allowed));
             }
         }
-        if let Judge::HoldOut(share) = self.judge
-            && !(share > 0.0 && share < 1.0)
-        {
-            return Err(Error::parameter("holdout", share, "a number > 0 and < 1"));
-        }
-        if let Judge::Folds(folds) = self.judge
-            && folds < 2
-        {
-            return Err(Error::parameter("cv", folds, "a whole number >= 2"));
-        }
-        if let Some(folds) = self.nested.filter(|&folds| folds < 2) {
-            return Err(Error::parameter("nested", folds, "a whole number >= 2, or none"));
-        }
+        self.judge.check()?;
+        judge::check_nested(self.nested)?;
         // every value by itself: a mistake in one is found before the first fit
         for axis in &self.axes {
             for value in &axis.values {
@@ -319,18 +275,11 @@ impl Tune {
 
     /// The search, and the fit of what it chose.
     fn search(&self, data: Labelled, by: Option<Labelled>, request: &FitRequest, done: &AtomicUsize) -> Result<Tuned> {
-        let splits = self.splits(data, by)?;
+        let splits = self.judge.splits(data, by, self.method.common().random_state)?;
         part::check_classes(data, &splits)?;
         let axes = self.grid(data)?;
         let cells = grid::product(&axes)?;
-        let (matrix, is_cost) = self.method.payoff(data.labels)?.map_or((None, true), |(m, cost)| (Some(m), cost));
-        let measure = match (&matrix, is_cost) {
-            (None, _) => Measure::Error,
-            (_, true) => Measure::Cost,
-            (_, false) => Measure::Utility,
-        };
-        let losses = matrix.map(|matrix| matrix.into_iter().map(|value| measure.shown(value)).collect());
-        let payoff = Payoff { losses, classes: data.labels.classes().len() };
+        let (payoff, measure) = Payoff::of(self.method.payoff(data.labels)?, data.labels.classes().len());
         let runner = Runner { method: &*self.method, axes: &axes, cells: &cells, payoff: &payoff, exact: self.exact };
         // a combination that can't be is refused before the first fit
         (0..cells.len()).try_for_each(|cell| {
@@ -354,23 +303,11 @@ impl Tune {
             done,
         };
         let (judged, ended) = search.run()?;
-        let Some(chosen) = tuned::choose(&judged, &axes, self.rule) else {
-            return Err(match ended {
-                Ended::Done => {
-                    Error::shape("cv", "splits whose held-out rows have no weight", "some weight to judge by")
-                }
-                _ => Error::Interrupted,
-            });
-        };
+        let chosen = tuned::choose(&judged, &axes, self.rule, &[]).ok_or_else(|| ended.without_choice())?;
         let method = search.runner.at(chosen)?;
-        let control = if ended == Ended::Interrupted { request.control.to_the_end() } else { request.control };
-        let mut model =
-            self.refit(&*method, data, &FitRequest { start: None, control: control.silent(), ..*request })?;
-        let status = match ended {
-            Ended::Done => Status::Converged,
-            Ended::Interrupted => Status::Interrupted,
-            Ended::OutOfTime => Status::TimeLimit,
-        };
+        let request = FitRequest { start: None, control: ended.control(request.control), ..*request };
+        let mut model = self.refit(&*method, data, &request)?;
+        let status = ended.status();
         if status != Status::Converged {
             model.summary.status = status;
         }
@@ -426,55 +363,13 @@ impl Tune {
         Ok(Axis::new("gamma", DEFAULT_WIDTHS.map(|factor| factor * width)))
     }
 
-    fn splits(&self, data: Labelled, by: Option<Labelled>) -> Result<Vec<Split>> {
-        let seed = self.method.common().random_state;
-        let all = |rows: usize| -> Vec<u32> { (0..rows as u32).collect() };
-        match (&self.judge, by) {
-            (_, Some(by)) => Ok(vec![Split { train: all(data.x.rows()), test: all(by.x.rows()) }]),
-            (Judge::Folds(folds), _) => Ok(Split::of_folds(&stratified(data.labels, *folds, seed)?)),
-            (Judge::HoldOut(share), _) => Ok(vec![Split::hold_out(data.labels, *share, seed)]),
-            (Judge::Splits(splits), _) => {
-                if splits.is_empty() {
-                    return Err(Error::shape("cv", "no splits", "at least one"));
-                }
-                splits.iter().try_for_each(|split| split.check(data.x.rows()))?;
-                Ok(splits.clone())
-            }
-        }
-    }
-
-    /// The error of the whole procedure: searched and fitted without each outer fold, judged on it.
+    /// The error of the whole procedure, by cross-validation around it.
     fn around(&self, data: Labelled, folds: usize, request: &FitRequest, done: &AtomicUsize) -> Result<Option<Nested>> {
-        let kernel = &self.method.common().kernel;
-        let mut inner = self.clone();
-        inner.nested = None;
-        if let Judge::Splits(splits) = &self.judge {
-            // positions among all rows say nothing about some of them
-            inner.judge = Judge::Folds(splits.len().clamp(2, 10));
-        }
-        let outer = Split::of_folds(&stratified(data.labels, folds, self.method.common().random_state ^ 1)?);
+        let inner = Tune { nested: None, judge: self.judge.inner(), ..self.clone() };
+        let outer = judge::outer_splits(data.labels, folds, self.method.common().random_state)?;
         part::check_classes(data, &outer)?;
-        let payoff = self.method.payoff(data.labels)?;
-        let (mut errors, mut chosen) = (Vec::new(), Vec::new());
-        for split in &outer {
-            let part = part::Part::new(data, &split.train, data, &split.test, kernel, false)?;
-            let request = FitRequest { feature_names: None, ..part.train.request(request) };
-            let tuned = match inner.search(part.train.as_labelled(), None, &request, done) {
-                Err(Error::Interrupted) => return Ok(None),
-                tuned => tuned?,
-            };
-            if tuned.status != Status::Converged {
-                return Ok(None);
-            }
-            let losses = payoff.as_ref().map(|(matrix, _)| matrix.iter().map(|&v| tuned.measure.shown(v)).collect());
-            let payoff = Payoff { losses, classes: data.labels.classes().len() };
-            let decided = tuned.model.predict_codes(part.held.as_design())?;
-            let rows = part.codes.iter().zip(&decided).zip(&part.weights);
-            let lost: f64 = rows.map(|((&truth, &to), weight)| weight * payoff.loss(truth, to)).sum();
-            errors.push(lost / part.weights.iter().sum::<f64>());
-            chosen.push(tuned.best().settings.clone());
-        }
-        let standard_error = search::standard_error(&errors, f64::NAN);
-        Ok(Some(Nested { mean: search::mean(&errors), standard_error, errors, chosen }))
+        let (payoff, _) = Payoff::of(self.method.payoff(data.labels)?, data.labels.classes().len());
+        let kernel = &self.method.common().kernel;
+        nested::around(data, &outer, kernel, &payoff, request, |some, request| inner.search(some, None, request, done))
     }
 }

@@ -8,7 +8,7 @@ use crate::select::Split;
 
 /// Labelled rows with their weights.
 #[derive(Clone, Copy)]
-pub(super) struct Labelled<'a> {
+pub(in crate::select) struct Labelled<'a> {
     pub x: &'a dyn Design,
     pub labels: &'a Labels,
     pub weights: Option<&'a [f64]>,
@@ -39,7 +39,7 @@ impl Labelled<'_> {
 }
 
 /// Labelled rows that belong to no one else.
-pub(super) struct Owned {
+pub(in crate::select) struct Owned {
     pub rows: Rows,
     pub labels: Labels,
     pub weights: Option<Vec<f64>>,
@@ -50,13 +50,23 @@ impl Owned {
         Labelled { x: self.rows.as_design(), labels: &self.labels, weights: self.weights.as_deref() }
     }
 
+    /// The columns on one scale, if that is wanted.
+    pub fn on_one_scale(mut self, wanted: bool) -> Result<(Owned, Option<Scaling>)> {
+        if !wanted {
+            return Ok((self, None));
+        }
+        let scaling = Scaling::of(self.rows.as_design(), self.weights.as_deref());
+        self.rows = copy_all(&Standardized::new(self.rows.as_design(), &scaling))?;
+        Ok((self, Some(scaling)))
+    }
+
     pub fn request<'a>(&'a self, request: &FitRequest<'a>) -> FitRequest<'a> {
         FitRequest { sample_weight: self.weights.as_deref(), start: None, ..*request }
     }
 }
 
 /// A split: what is fitted, and what is decided about.
-pub(super) struct Part {
+pub(in crate::select) struct Part {
     pub train: Owned,
     pub held: Rows,
     pub codes: Vec<u32>,
@@ -73,25 +83,31 @@ impl Part {
         kernel: &Kernel,
         scale: bool,
     ) -> Result<Part> {
-        let mut train = data.taken(train, kernel).map(|owned| (owned, train))?;
-        let held_rows = match kernel {
-            Kernel::Precomputed => columns(by.x, held, train.1)?,
-            _ => Rows::copy(by.x, held)?,
+        let owned = data.taken(train, kernel)?;
+        if matches!(kernel, Kernel::Precomputed) {
+            return Ok(Part::of(owned, columns(by.x, held, train)?, by, held));
+        }
+        let (owned, scaling) = owned.on_one_scale(scale)?;
+        Part::beside(owned, scaling.as_ref(), by, held)
+    }
+
+    /// Rows of `by` beside those fitted, on the scale of these.
+    pub fn beside(train: Owned, scaling: Option<&Scaling>, by: Labelled, held: &[u32]) -> Result<Part> {
+        let rows = Rows::copy(by.x, held)?;
+        let rows = match scaling {
+            Some(scaling) => copy_all(&Standardized::new(rows.as_design(), scaling))?,
+            None => rows,
         };
-        let held_rows = match scale && !matches!(kernel, Kernel::Precomputed) {
-            false => held_rows,
-            true => {
-                let scaling = Scaling::of(train.0.rows.as_design(), train.0.weights.as_deref());
-                train.0.rows = copy_all(&Standardized::new(train.0.rows.as_design(), &scaling))?;
-                copy_all(&Standardized::new(held_rows.as_design(), &scaling))?
-            }
-        };
-        Ok(Part {
-            train: train.0,
+        Ok(Part::of(train, rows, by, held))
+    }
+
+    fn of(train: Owned, held_rows: Rows, by: Labelled, held: &[u32]) -> Part {
+        Part {
+            train,
             held: held_rows,
             codes: held.iter().map(|&row| by.labels.codes()[row as usize]).collect(),
             weights: held.iter().map(|&row| by.weight(row)).collect(),
-        })
+        }
     }
 }
 
@@ -111,7 +127,7 @@ fn columns(x: &dyn Design, rows: &[u32], columns: &[u32]) -> Result<Rows> {
 }
 
 /// Every class must have weight in every training part: a model that does not know a class can't be compared with one that does.
-pub(super) fn check_classes(data: Labelled, splits: &[Split]) -> Result<()> {
+pub(in crate::select) fn check_classes(data: Labelled, splits: &[Split]) -> Result<()> {
     for (at, split) in splits.iter().enumerate() {
         let mut present = vec![false; data.labels.classes().len()];
         for &row in split.train.iter().filter(|&&row| data.weight(row) > 0.0) {
@@ -133,8 +149,23 @@ pub(super) fn check_classes(data: Labelled, splits: &[Split]) -> Result<()> {
 }
 
 /// The labels of other rows among the classes of these.
-pub(super) fn known_labels(labels: &Labels, cols: usize, x: &dyn Design, tuning: &Labels) -> Result<Labels> {
-    let codes = crate::select::lq::known_codes(labels, cols, x, tuning)?;
-    let classes: Vec<Class> = labels.classes().to_vec();
-    Labels::from_codes(classes, codes)
+pub(in crate::select) fn known_labels(labels: &Labels, cols: usize, x: &dyn Design, tuning: &Labels) -> Result<Labels> {
+    if x.cols() != cols {
+        return Err(Error::shape("the tuning set", format!("{} columns", x.cols()), format!("{cols}, as X has")));
+    }
+    if tuning.len() != x.rows() || tuning.is_empty() {
+        let expected = format!("{}, one per row of the tuning set", x.rows().max(1));
+        return Err(Error::shape("the tuning set's y", format!("{} labels", tuning.len()), expected));
+    }
+    x.check_finite()?;
+    let known = |class: &Class| labels.classes().iter().position(|other| other == class);
+    let codes: Vec<Option<usize>> = tuning.classes().iter().map(known).collect();
+    if let Some(unknown) = codes.iter().position(|code| code.is_none()) {
+        let class = quoted(&tuning.classes()[unknown].to_string());
+        return Err(Error::Classes {
+            problem: format!("the tuning set has class {class}, which the training rows lack"),
+        });
+    }
+    let code = |&code: &u32| codes[code as usize].unwrap_or(0) as u32;
+    Labels::from_codes(labels.classes().to_vec(), tuning.codes().iter().map(code).collect())
 }

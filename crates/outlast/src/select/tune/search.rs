@@ -16,8 +16,9 @@
 
 use super::line::{Line, Runner};
 use super::part::{Labelled, Part};
+use super::score::{self, mean};
 use super::tuned::{Cell, State};
-use super::{Rule, STAGE};
+use super::{Ended, Rule, STAGE};
 use crate::control::{Control, Progress};
 use crate::error::Result;
 use crate::problem::Kernel;
@@ -40,14 +41,6 @@ const FACTOR: usize = 3;
 
 /// Fewest training rows of a class in a step of halving.
 const FEWEST: usize = 20;
-
-/// How the search ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Ended {
-    Done,
-    Interrupted,
-    OutOfTime,
-}
 
 /// A search over given splits.
 pub(super) struct Search<'a> {
@@ -95,7 +88,7 @@ impl Search<'_> {
             let last = stage.keep.is_none();
             for round in self.rounds(last) {
                 self.round(&round, stage.share, &mut counts, &mut records)?;
-                ended = self.ended();
+                ended = Ended::of(&self.control);
                 if ended != Ended::Done {
                     break;
                 }
@@ -110,23 +103,11 @@ impl Search<'_> {
                 self.halve(keep, &mut counts, &mut records);
             }
         }
-        let cells = records.into_iter().zip(self.runner.cells).map(|(record, settings)| Cell {
-            settings: settings.clone(),
-            standard_error: standard_error(&record.errors, record.row_error),
-            mean: mean(&record.errors),
-            errors: record.errors,
-            share: record.share,
-            state: record.state,
+        let cells = records.into_iter().zip(self.runner.cells).map(|(record, settings)| {
+            let share = record.share;
+            Cell { share, ..Cell::of(settings.clone(), record.errors, record.row_error, record.state) }
         });
         Ok((cells.collect(), ended))
-    }
-
-    fn ended(&self) -> Ended {
-        match () {
-            _ if self.control.check().is_err() => Ended::Interrupted,
-            _ if self.control.out_of_time() => Ended::OutOfTime,
-            _ => Ended::Done,
-        }
     }
 
     fn stages(&self, cells: usize) -> Vec<Stage> {
@@ -176,20 +157,16 @@ impl Search<'_> {
         let found: Vec<Result<Vec<super::line::Judged>>> = units.par_iter().with_max_len(1).map(run).collect();
         for ((part, _), judged) in units.iter().zip(found) {
             let (at, weights) = (splits.start + part, &parts[*part].weights);
-            let total: f64 = weights.iter().sum();
             for judged in judged? {
                 let record = &mut records[judged.cell];
                 // what was found with fewer rows gives way to what is found with more
                 if record.share != share {
                     *record = Record::new(self.splits.len(), share);
                 }
-                let lost = |(loss, weight): (&f64, &f64)| loss * weight;
-                // without any weight there is nothing to judge by: not a number
-                let error = judged.losses.iter().zip(weights).map(lost).sum::<f64>() / total;
-                let spread = |(loss, weight): (&f64, &f64)| (weight * (loss - error)).powi(2);
-                record.row_error = judged.losses.iter().zip(weights).map(spread).sum::<f64>().sqrt() / total;
-                record.errors[at] = error;
-                record.losses[at] = Some(judged.losses.iter().zip(weights).map(|pair| lost(pair) as f32).collect());
+                let (error, spread) = score::of_rows(&judged.losses, weights);
+                (record.errors[at], record.row_error) = (error, spread);
+                let lost = |(loss, weight): (&f64, &f64)| (loss * weight) as f32;
+                record.losses[at] = Some(judged.losses.iter().zip(weights).map(lost).collect());
                 record.state = State::Partly;
             }
         }
@@ -307,35 +284,9 @@ impl Record {
     }
 }
 
-/// The mean of the splits judged; NaN where there are none.
-pub(super) fn mean(errors: &[f64]) -> f64 {
-    let judged: Vec<f64> = errors.iter().copied().filter(|error| !error.is_nan()).collect();
-    judged.iter().sum::<f64>() / judged.len() as f64
-}
-
-/// Of the mean over splits; of a single split, that over its rows.
-pub(super) fn standard_error(errors: &[f64], of_rows: f64) -> f64 {
-    let judged: Vec<f64> = errors.iter().copied().filter(|error| !error.is_nan()).collect();
-    let count = judged.len() as f64;
-    if judged.len() < 2 {
-        return of_rows;
-    }
-    let mean = mean(&judged);
-    (judged.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / (count - 1.0) / count).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn standard_errors_are_those_of_the_textbook() {
-        let errors = [0.1, 0.2, f64::NAN, 0.3];
-        assert!((mean(&errors) - 0.2).abs() < 1e-15);
-        assert!((standard_error(&errors, 9.0) - 0.1 / 3f64.sqrt()).abs() < 1e-15);
-        assert_eq!(standard_error(&[0.5], 9.0), 9.0);
-        assert!(mean(&[f64::NAN]).is_nan());
-    }
 
     #[test]
     fn halving_divides_by_three_twice() {

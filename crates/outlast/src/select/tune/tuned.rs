@@ -1,5 +1,6 @@
 //! What a search found, and which point it takes.
 
+use super::score::{mean, standard_error};
 use super::{Axis, Rule, Setting};
 use crate::model::Model;
 use crate::solver::Status;
@@ -119,9 +120,20 @@ impl Tuned {
     }
 }
 
-/// Which point to take: of those that got furthest, the one with the least mean, or with the other rule the one of smallest C whose
-/// mean is within one standard error of the least. Of equals that of the smallest C, then the first.
-pub(super) fn choose(cells: &[Cell], axes: &[Axis], rule: Rule) -> Option<usize> {
+impl Cell {
+    /// A point by what it lost on each split; `of_rows` is the standard error over the rows of a single split.
+    pub(in crate::select) fn of(settings: Vec<Setting>, errors: Vec<f64>, of_rows: f64, state: State) -> Cell {
+        let (mean, standard_error) = (mean(&errors), standard_error(&errors, of_rows));
+        Cell { settings, mean, standard_error, errors, share: 1.0, state }
+    }
+}
+
+/// Which point to take: of those that got furthest, the one with the least mean, or with the other rule one whose mean is within one
+/// standard error of the least. Of several that of the least size, where sizes are given, then of the smallest C, then the first.
+///
+/// Of a search that was stopped, points that take long got less far than others. One of them takes the place of that choice where it is
+/// better on the splits that both were judged on, by more than its standard error; the one that is better by most.
+pub(in crate::select) fn choose(cells: &[Cell], axes: &[Axis], rule: Rule, sizes: &[usize]) -> Option<usize> {
     let judged = |cell: &Cell| cell.errors.iter().filter(|error| !error.is_nan()).count();
     // how far: through, with how large a share of the rows, on how many splits
     let reached = |cell: &Cell| (cell.state == State::Done, cell.share, judged(cell));
@@ -136,10 +148,26 @@ pub(super) fn choose(cells: &[Cell], axes: &[Axis], rule: Rule) -> Option<usize>
     let spread = if cells[best].standard_error.is_nan() { 0.0 } else { cells[best].standard_error };
     let within = cells[best].mean + if rule == Rule::OneSe { spread } else { 0.0 } + 1e-12;
     let place = axes.iter().position(|axis| axis.name == "C");
+    let size = |at: usize| sizes.get(at).copied().unwrap_or(0);
     let c = |at: usize| place.and_then(|place| cells[at].settings[place].number()).unwrap_or(0.0);
-    open.into_iter()
-        .filter(|&at| cells[at].mean <= within)
-        .min_by(|&a, &b| c(a).total_cmp(&c(b)).then(cells[a].mean.total_cmp(&cells[b].mean)).then(a.cmp(&b)))
+    let simplest = open.iter().copied().filter(|&at| cells[at].mean <= within).min_by(|&a, &b| {
+        let simpler = size(a).cmp(&size(b)).then(c(a).total_cmp(&c(b)));
+        simpler.then(cells[a].mean.total_cmp(&cells[b].mean)).then(a.cmp(&b))
+    })?;
+    let is_behind = |cell: &Cell| cell.state == State::Partly && cell.share == furthest.1;
+    let gains = (0..cells.len()).filter(|&at| is_behind(&cells[at]) && !open.contains(&at)).map(|at| {
+        let gain = gain(&cells[at], &cells[simplest]);
+        (if gain > cells[at].standard_error { gain } else { 0.0 }, at)
+    });
+    let better = gains.filter(|(gain, _)| *gain > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    Some(better.map_or(simplest, |(_, at)| at))
+}
+
+/// How much less a point loses than another on the splits that both were judged on, on average; 0 without any.
+fn gain(one: &Cell, other: &Cell) -> f64 {
+    let gains = one.errors.iter().zip(&other.errors).map(|(one, other)| other - one);
+    let gains: Vec<f64> = gains.filter(|gain| !gain.is_nan()).collect();
+    if gains.is_empty() { 0.0 } else { mean(&gains) }
 }
 
 #[cfg(test)]
@@ -147,17 +175,7 @@ mod tests {
     use super::*;
 
     fn cell(c: f64, errors: &[f64], state: State) -> Cell {
-        let mean = super::super::search::mean(errors);
-        let spread = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>();
-        let k = errors.len() as f64;
-        Cell {
-            settings: vec![Setting::Number(c)],
-            mean,
-            standard_error: (spread / (k - 1.0) / k).sqrt(),
-            errors: errors.to_vec(),
-            share: 1.0,
-            state,
-        }
+        Cell::of(vec![Setting::Number(c)], errors.to_vec(), f64::NAN, state)
     }
 
     #[test]
@@ -169,14 +187,23 @@ mod tests {
             cell(0.1, &[0.19, 0.205], State::Done), // 0.1975: within
             cell(0.01, &[0.25, 0.25], State::Done),
         ];
-        assert_eq!(choose(&cells, &axes, Rule::Best), Some(0));
-        assert_eq!(choose(&cells, &axes, Rule::OneSe), Some(2));
+        assert_eq!(choose(&cells, &axes, Rule::Best, &[]), Some(0));
+        assert_eq!(choose(&cells, &axes, Rule::OneSe, &[]), Some(2));
+        // the fewest columns come before the smallest C
+        assert_eq!(choose(&cells, &axes, Rule::OneSe, &[3, 1, 2, 0]), Some(1));
+        // what takes long was judged on one split, and is clearly better there; or is not
+        let slow = |error: f64| {
+            let slow = Cell::of(vec![Setting::Number(30.0)], vec![f64::NAN, error], 0.02, State::Partly);
+            [&cells[..], &[slow]].concat()
+        };
+        assert_eq!(choose(&slow(0.1), &axes, Rule::Best, &[]), Some(4));
+        assert_eq!(choose(&slow(0.19), &axes, Rule::Best, &[]), Some(0));
         let mut stopped = cells.clone();
         stopped[2].state = State::Stopped;
-        assert_eq!(choose(&stopped, &axes, Rule::OneSe), Some(1));
+        assert_eq!(choose(&stopped, &axes, Rule::OneSe, &[]), Some(1));
         let mut none = cells.clone();
         none.iter_mut().for_each(|cell| cell.errors = vec![f64::NAN; 2]);
         none.iter_mut().for_each(|cell| cell.state = State::NotReached);
-        assert_eq!(choose(&none, &axes, Rule::Best), None);
+        assert_eq!(choose(&none, &axes, Rule::Best, &[]), None);
     }
 }
