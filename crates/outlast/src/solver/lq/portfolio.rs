@@ -38,6 +38,9 @@ const COPY: usize = 10_000_000;
 const MOVES: f64 = 3e7;
 const ROUNDS: usize = 10;
 const NEWCOMERS: usize = 20;
+/// How many of the changes that are lowest after a step are followed, and what of the work that step is.
+const FOLLOWED: usize = 5;
+const FIRST_STEP: f64 = 0.3;
 /// The paper's algorithm as a start: relative decrease at which it ends, and most steps.
 const LQA: (f64, usize) = (1e-7, 500);
 
@@ -126,10 +129,36 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &rough, control)?;
         return polish(problem, found, &fine, control);
     }
-    solve_from(problem, given.into_iter().collect(), options, control)
+    let (rough, fine) = efforts(options);
+    let mut more: Vec<Start> = given.into_iter().collect();
+    if is_cheap(problem) && can_copy(problem) {
+        more.extend(discriminant_start(problem));
+    }
+    let (mut found, work) = best_sparse(problem, more, options, control)?;
+    if let Some(start) = paper_start(problem, work, control)? {
+        // with all its columns it is dear to follow: what was cut short only if it is the lowest so far
+        if is_cheap(problem) || problem.objective(&start.weights, &start.intercepts) < found.objective() {
+            found = better(best(problem, [start], &rough, control)?, found);
+        }
+    }
+    polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
-/// Follows the starts given and all others, then the best to the tolerance.
+/// The best of the starts given, the sparse ones and nothing, roughly; and the multiplications they all took.
+fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, control: &Control) -> Result<(Local, f64)> {
+    let (rough, _) = efforts(options);
+    let (mut starts, work) = sparse_starts(problem, options, control)?;
+    starts.extend(given);
+    let nothing = nothing(problem);
+    let mut found = follow(problem, &nothing.weights, &nothing.intercepts, None, &rough, control)?;
+    if let Some(other) = best(problem, starts, &rough, control)? {
+        found = better(Some(found), other);
+    }
+    let work = work + found.work;
+    Ok((found, work))
+}
+
+/// The best of the starts given, the sparse ones and nothing, improved: a fit without what is dear.
 pub(super) fn solve_from(
     problem: &LqProblem,
     given: Vec<Start>,
@@ -137,22 +166,7 @@ pub(super) fn solve_from(
     control: &Control,
 ) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let (mut starts, mut work) = sparse_starts(problem, options, control)?;
-    if is_cheap(problem) && can_copy(problem) {
-        starts.extend(discriminant_start(problem));
-    }
-    starts.extend(given);
-    starts.push(nothing(problem));
-    let Some(mut found) = best(problem, starts, &rough, control)? else {
-        return super::absolute(problem, options, control);
-    };
-    work += found.work;
-    if let Some(start) = paper_start(problem, work, control)? {
-        // with all its columns it is dear to follow: what was cut short only if it is the lowest so far
-        if is_cheap(problem) || problem.objective(&start.weights, &start.intercepts) < found.objective() {
-            found = better(best(problem, [start], &rough, control)?, found);
-        }
-    }
+    let (found, _) = best_sparse(problem, given, options, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
@@ -228,17 +242,24 @@ pub(super) fn improve(
     effort: &Effort,
     control: &Control,
 ) -> Result<Local> {
+    let first = Effort { max_steps: 1, ..*effort };
     let mut at = Exchange::new(problem, best);
     for _ in 0..ROUNDS {
-        let mut lower: Option<Local> = None;
+        let mut begun: Vec<Local> = Vec::new();
         for column in at.candidates() {
-            *budget -= at.work();
+            *budget -= FIRST_STEP * at.work();
             if *budget < 0.0 || control.out_of_time() {
-                return Ok(lower.unwrap_or(at.best));
+                return Ok(at.best);
             }
             let (weights, best) = (at.changed(column), &at.best);
-            let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), effort, control)?;
-            if found.objective() < lower.as_ref().unwrap_or(best).objective() * (1.0 - 1e-6) {
+            begun.push(follow(problem, &weights, &best.intercepts, Some(&best.expansion), &first, control)?);
+        }
+        begun.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
+        let mut lower: Option<Local> = None;
+        for start in begun.into_iter().take(FOLLOWED) {
+            *budget -= (1.0 - FIRST_STEP) * at.work();
+            let found = follow(problem, &start.weights, &start.intercepts, Some(&start.expansion), effort, control)?;
+            if found.objective() < lower.as_ref().unwrap_or(&at.best).objective() * (1.0 - 1e-6) {
                 lower = Some(found);
             }
         }
