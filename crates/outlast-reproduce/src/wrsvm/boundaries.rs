@@ -187,7 +187,7 @@ impl Experiment for Boundaries {
         let mut notes = vec![
             format!("C is tuned on {} more rows, by their utility, over the powers of ten from 0.01 to 10{}; not printed in the paper.", self.rows, if self.gaussian { ", sigma over the quartiles of the between-class distances" } else { "" }),
             "The values of a in the paper's figure can't be read from its text; a = 0, 0.2, ..., 0.8 are drawn.".to_string(),
-            "A region is measured by the share of 10,000 new rows decided for its class; the CSV file has the Bayes rule's shares beside them.".to_string(),
+            "A region is measured by the share of 10,000 new rows decided for its class; the CSV file has the Bayes rule's shares beside them. It grows or shrinks where its share at a = 0.8 is larger or smaller than at a = 0; at every step between it need not, and does not everywhere.".to_string(),
         ];
         if self.gaussian {
             notes.push("Every second training row is drawn; the broken lines are the Bayes rule's.".to_string());
