@@ -15,10 +15,12 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 58.0;
 const PANEL_TOP: f64 = 30.0;
 const PANEL_BELOW: f64 = 54.0;
-/// More room where names are turned.
-const TURNED: f64 = 34.0;
+/// Width of a letter of a name at a tick, and the sine of the angle by which names are turned where they have no room.
+const LETTER: f64 = 6.2;
+const TURNED: f64 = 0.64;
 const GAP: f64 = 66.0;
-const LEGEND: f64 = 30.0;
+const LEGEND: f64 = 10.0;
+const LEGEND_LINE: f64 = 20.0;
 /// A part of a pixel that makes no difference.
 const UNSEEN: f64 = 0.1;
 const INK: &str = "#263238";
@@ -164,8 +166,20 @@ impl Axis {
 
     /// Whether its names have no room side by side.
     fn is_crowded(&self, width: f64) -> bool {
-        let longest = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        (6.2 * longest as f64 + 4.0) * self.names.len() as f64 > width
+        (LETTER * self.longest() + 4.0) * self.names.len() as f64 > width
+    }
+
+    /// Letters of the longest name.
+    fn longest(&self) -> f64 {
+        self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64
+    }
+
+    /// How far below the panel its label stands.
+    fn label_below(&self, width: f64) -> f64 {
+        match self.is_crowded(width) {
+            true => 36.0 + TURNED * LETTER * self.longest(),
+            false => 34.0,
+        }
     }
 
     /// From, to.
@@ -223,13 +237,15 @@ impl Figure {
     /// The picture.
     pub fn draw(&self) -> String {
         let rows = self.panels.len().div_ceil(self.across);
-        let turned = self.panels.iter().any(|panel| panel.x.is_crowded(self.size.0));
-        let below = if turned { PANEL_BELOW + TURNED } else { PANEL_BELOW };
+        let label = self.panels.iter().map(|panel| panel.x.label_below(self.size.0)).fold(0.0, f64::max);
+        let below = PANEL_BELOW.max(label + 20.0);
         let (width, height) = (self.size.0 + GAP, self.size.1 + PANEL_TOP + below);
-        let legend = if self.legend.is_empty() { 0.0 } else { LEGEND };
         let title = 11.0 * self.title.chars().count() as f64;
         let whole_width = (LEFT + self.across as f64 * width).max(LEFT + title);
-        let whole_height = TOP + rows as f64 * height + legend;
+        let keys = self.places_of_keys(whole_width);
+        let legend = keys.last().map_or(0.0, |(_, below)| LEGEND + LEGEND_LINE + below);
+        let foot = TOP + rows as f64 * height;
+        let whole_height = foot + legend;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {whole_width} {whole_height}\" width=\"{whole_width}\" \
              height=\"{whole_height}\" role=\"img\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
@@ -241,13 +257,28 @@ impl Figure {
             let top = TOP + (at / self.across) as f64 * height + PANEL_TOP;
             Frame::new(panel, (left, top), self.size).draw(&mut svg, at);
         }
-        self.draw_legend(&mut svg, whole_height - 16.0);
+        self.draw_legend(&mut svg, foot + LEGEND, &keys);
         svg + "</svg>\n"
     }
 
-    fn draw_legend(&self, svg: &mut String, y: f64) {
-        let mut x = LEFT;
-        for key in &self.legend {
+    /// Where each entry of the legend begins: from the left, and below the first line. What has no room begins a new line.
+    fn places_of_keys(&self, width: f64) -> Vec<(f64, f64)> {
+        let (mut x, mut below) = (LEFT, 0.0);
+        let place = |key: &Key| {
+            let text = 30.0 + 6.8 * key.name.chars().count() as f64;
+            if x > LEFT && x + text > width {
+                (x, below) = (LEFT, below + LEGEND_LINE);
+            }
+            let at = (x, below);
+            x += text + 22.0;
+            at
+        };
+        self.legend.iter().map(place).collect()
+    }
+
+    fn draw_legend(&self, svg: &mut String, top: f64, places: &[(f64, f64)]) {
+        for (key, &(x, below)) in self.legend.iter().zip(places) {
+            let y = top + below;
             match key.shape {
                 Some(shape) => svg.push_str(&shape.draw(x + 12.0, y - 4.0, &key.look)),
                 None => {
@@ -255,7 +286,6 @@ impl Figure {
                 }
             }
             let _ = writeln!(svg, "<text class=\"legend\" x=\"{}\" y=\"{y}\">{}</text>", x + 30.0, escape(&key.name));
-            x += 52.0 + 6.8 * key.name.chars().count() as f64;
         }
     }
 }
@@ -319,7 +349,7 @@ impl<'a> Frame<'a> {
             let _ = writeln!(svg, "<text class=\"tick\" {place}>{}</text>", escape(&text));
         }
         let (middle, side) = ((self.left + right) / 2.0, self.left - 44.0);
-        let below = if self.panel.x.names.is_empty() { bottom + 34.0 } else { bottom + 48.0 };
+        let below = bottom + self.panel.x.label_below(self.size.0);
         let label = escape(&self.panel.x.label);
         let _ =
             writeln!(svg, "<text class=\"small\" x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{label}</text>");
@@ -451,6 +481,16 @@ mod tests {
             assert!(off <= UNSEEN + 1e-9, "{off}");
         }
         assert_eq!(thinned(&circle[..1]).len(), 1);
+    }
+
+    #[test]
+    fn a_legend_without_room_goes_on_in_the_next_line() {
+        let keys = (0..9).map(|at| (format!("a name of some length {at}"), Look::line(at)));
+        let figure = Figure::new("", 1, Vec::new()).lines(keys);
+        let places = figure.places_of_keys(500.0);
+        assert_eq!(places.iter().filter(|(x, _)| *x == LEFT).count(), 5);
+        assert!(places.iter().all(|(x, _)| x + 30.0 + 6.8 * 23.0 <= 500.0));
+        assert_eq!(places[8].1, 4.0 * LEGEND_LINE);
     }
 
     #[test]
