@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 
 from . import _input
@@ -79,10 +80,8 @@ def certify(model: KernelClassifier, X: Any, y: Any, sample_weight: Any = None) 
     check_is_fitted(model)
     rows = model._rows(X)
     labels = column_or_1d(y)
-    length = len(rows[0]) - 1 if isinstance(rows, tuple) else len(rows)
-    if len(labels) != length:
-        raise ValueError(f"y has {len(labels)} labels for {length} rows")
-    check_consistent_length(labels, sample_weight)
+    check_consistent_length(X, labels, sample_weight)
+    check_classification_targets(labels)
     place = {label: at for at, label in enumerate(model.classes_.tolist())}
     if unknown := [label for label in np.unique(labels).tolist() if label not in place]:
         raise ValueError(f"y holds classes that the model does not know: {unknown[:10]!r}")

@@ -18,6 +18,11 @@ from . import _core
 _LARGEST_COLUMN = np.iinfo(np.uint32).max
 
 
+class WrongType(ValueError, TypeError):
+    """A parameter of the wrong type: both kinds of error, as scikit-learn's own complaint about parameters is."""
+
+
+
 def matrix(X: Any) -> Any:
     """A validated X in the core's form: the array itself, in C or Fortran order, or the parts of a CSR matrix."""
     if not sparse.issparse(X):
@@ -61,7 +66,7 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes; it holds one class only: {classes[0]!r}")
+        raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
     return classes, codes.astype(np.uint32)
 
 
@@ -122,13 +127,13 @@ def real(name: str, value: Any) -> float:
     """A number as float; its range is the core's business."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return float(value)
-    raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a number")
+    raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a number")
 
 
 def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
     """A whole number in a range."""
     if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a whole number")
+        raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a whole number")
     number = int(value)
     if not lowest <= number <= highest:
         raise ValueError(f"{name} = {number} is not allowed: {name} must be a whole number from {lowest} to {highest}")
@@ -144,7 +149,7 @@ def text(name: str, value: Any) -> str:
     """A name; which names there are is the core's business."""
     if isinstance(value, str):
         return value
-    raise TypeError(f"{name} = {value!r} is not allowed: {name} must be a text")
+    raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a text")
 
 
 def limit(value: Any) -> float | None:
@@ -167,6 +172,6 @@ def threads(n_jobs: Any) -> int | None:
     In a worker process of joblib, OMP_NUM_THREADS says how many cores are this worker's share.
     """
     if n_jobs is not None:
-        return max(1, int(effective_n_jobs(n_jobs)))
+        return max(1, int(effective_n_jobs(whole("n_jobs", n_jobs, -(2**31)))))
     share = os.environ.get("OMP_NUM_THREADS", "")
     return int(share) if share.isdecimal() and int(share) > 0 else None

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import html
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TextIO, TypeVar, cast
+
+import numpy as np
+
+from . import _input
 
 try:  # scikit-learn 1.9 or later
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -41,6 +46,7 @@ def with_callbacks(method: Method) -> Method:
 __all__ = ["CallbackSupport", "watch", "with_callbacks"]
 
 _WIDTH = 24
+_NEARLY = 0.95  # a fit whose last stage is not known is not done before it says so
 _PAUSE = 0.1
 """Seconds between two pictures."""
 
@@ -73,7 +79,9 @@ class Bar:
             share = min(step / self._total, 1.0)
             self._last = (share, f"{stage}, {step}/{self._total}{self._pace(step)}")
         else:
-            share = min(max(math.log(gap) / math.log(self._tol), 0.0), 1.0) if 0 < gap < math.inf else 0.0
+            share = min(max(math.log(gap) / math.log(self._tol), 0.0), _NEARLY) if 0 < gap < math.inf else 0.0
+            # a later stage begins with a larger gap
+            share = max(share, self._last[0])
             self._last = (share, f"{stage}, step {step}{_numbers(objective, gap)}")
         if time.monotonic() - self._drawn >= _PAUSE:
             self._show(*self._last)
@@ -165,7 +173,7 @@ def watch(estimator: Any, tol: float, X: Any, y: Any, sample_weight: Any) -> Ite
     if hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"):
         watchers.append(Callbacks(estimator, X, y, sample_weight))
     if estimator.verbose:
-        watchers.append(_shown(type(estimator).__name__, tol, estimator._steps(X), int(estimator.verbose)))
+        watchers.append(_shown(type(estimator).__name__, tol, estimator._steps(X), _loudness(estimator.verbose)))
     watching = Watch(watchers)
     try:
         yield watching
@@ -184,6 +192,12 @@ def _shown(name: str, tol: float, total: int | None, verbose: int) -> _Watcher:
     return Lines()
 
 
+def _loudness(verbose: Any) -> int:
+    if isinstance(verbose, (bool, np.bool_)):
+        return int(verbose)
+    return _input.whole("verbose", verbose, 0)
+
+
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
@@ -191,8 +205,9 @@ def _is_terminal(stream: TextIO | None) -> bool:
 def _on_terminal(stream: TextIO) -> Callable[[float, str], None]:
     def draw(share: float, text: str) -> None:
         full = round(_WIDTH * share)
-        # back to the start of the line, and away with what is left of a longer one
-        stream.write(f"\r{'█' * full}{'░' * (_WIDTH - full)} {text}\x1b[K")
+        line = f"{'█' * full}{'░' * (_WIDTH - full)} {text}"
+        # back to the start of the line, and away with what is left of a longer one; what does not fit would begin another
+        stream.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
         stream.flush()
 
     return draw

@@ -264,6 +264,14 @@ class TruncatedSVC(KernelClassifier):
     def _method_name(self) -> str:
         return "truncated"
 
+    def _probability_name(self) -> str:
+        if self.probability not in (None, "weighted"):
+            raise ValueError(
+                f"probability = {self.probability!r} is not allowed: probability must be \"weighted\" or None; for other probabilities "
+                "put the model into sklearn.calibration.CalibratedClassifierCV"
+            )
+        return self.probability or "none"
+
     def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
         return {
             "truncation": None if self.truncation is None else _input.name_or_real("truncation", self.truncation),
@@ -275,7 +283,7 @@ class TruncatedSVC(KernelClassifier):
             "cost_form": _input.text("cost_form", self.cost_form),
             "utility_baseline": _input.text("utility_baseline", self.utility_baseline),
             "global_search": bool(self.global_search),
-            "probability": "none" if self.probability is None else _input.text("probability", self.probability),
+            "probability": self._probability_name(),
             "solver": _input.text("solver", self.solver),
         }
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from . import _input
+from ._estimator import KernelClassifier
 
 if TYPE_CHECKING:
-    from ._estimator import KernelClassifier
     from ._lq_search import LqSVCCV
     from ._tuning import Tuning
 
@@ -63,6 +64,8 @@ def tuning(model: LqSVCCV | Tuning, axes: Any = None) -> Any:
     'error'
     """
     check_is_fitted(model)
+    if not hasattr(model, "cv_results_"):
+        raise TypeError(f"model must be one that has searched a grid, like TruncatedSVCCV, not {type(model).__name__}")
     if not hasattr(model, "sizes_"):
         return _tuning_grid(model, _axes(1, 6.0, 4.0) if axes is None else axes)
     axes = _axes(2, 9.0, 3.6) if axes is None else axes
@@ -137,6 +140,9 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
     >>> plot.coefficient_path(LqSVCCV(Cs=5, qs=[0.5, 1.0]).fit(X, y), q=1.0).get_title()
     'q = 1'
     """
+    check_is_fitted(model)
+    if not hasattr(model, "coefs_path_"):
+        raise TypeError(f"model must be an LqSVCCV, which has a path, not {type(model).__name__}")
     q = model.q_ if q is None else q
     at = np.flatnonzero(np.isclose(model.qs_, q))
     if len(at) == 0:
@@ -194,7 +200,12 @@ def decision_boundary(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vector', 'outlier']
     """
+    if not isinstance(model, KernelClassifier):
+        kind = type(model).__name__
+        raise TypeError(f"model must be an estimator of outlast, not {kind}: of a pipeline pass the last step, and the rows as that step gets them")
     check_is_fitted(model)
+    if sparse.issparse(X):
+        raise TypeError("X is sparse; a picture needs dense rows: X.toarray()")
     rows = np.asarray(X, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != model.n_features_in_:
         raise ValueError(f"X has shape {rows.shape}; the model has {model.n_features_in_} features")
@@ -210,7 +221,7 @@ def decision_boundary(
         own = rows[codes == code]
         ax.scatter(own[:, shown[0]], own[:, shown[1]], s=14, color=_COLOURS[code % 10], label=str(label), zorder=2)
     out = getattr(model, "outliers_", None)
-    if out is not None and len(out) == len(rows):
+    if out is not None and _is_training(model, X):
         _mark(ax, rows[model.support_][:, shown], "support vector", facecolors="none", edgecolors="black", s=44, linewidths=0.6)
         _mark(ax, rows[out][:, shown], "outlier", marker="x", color="black", s=40, linewidths=1.2)
     names = getattr(model, "feature_names_in_", [f"column {column}" for column in range(rows.shape[1])])
@@ -218,6 +229,18 @@ def decision_boundary(
     ax.set_ylabel(str(names[shown[1]]))
     ax.legend()
     return ax
+
+
+def _is_training(model: KernelClassifier, X: Any) -> bool:
+    """Whether these are the rows the model was fitted to: their margins, for one class or another, are those of the fit."""
+    margins = model.margins_
+    if len(X) != len(margins):
+        return False
+    scores = model.decision_function(X)
+    if scores.ndim == 1:
+        return np.allclose(np.abs(scores), np.abs(margins), rtol=1e-3, atol=1e-4)
+    others = np.stack([np.delete(scores, code, axis=1).max(axis=1) for code in range(scores.shape[1])], axis=1)
+    return bool(np.isclose(scores - others, margins[:, None], rtol=1e-3, atol=1e-4).any(axis=1).all())
 
 
 def _draw_regions(ax: Any, model: KernelClassifier, rows: NDArray[Any], shown: list[int], resolution: int) -> None:

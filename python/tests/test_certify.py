@@ -101,6 +101,10 @@ def test_what_can_not_be_certified_is_refused():
         certify(model, X, y + 5)
     with pytest.raises(TypeError, match="estimator of outlast"):
         certify("model", X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        certify(model, X, y[1:])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        certify(model, X, np.array([None, *y[1:]], dtype=object))
 
 
 @pytest.mark.parametrize(("parameters", "message"), [

@@ -104,6 +104,28 @@ def test_onnx_graphs_are_sound_and_give_the_same(name, k, text, tmp_path):
     np.testing.assert_allclose(scores, model.decision_function(new), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_onnx_decides_the_same_where_scores_are_close(name, tmp_path):
+    """onnxruntime may fuse a factor into a product, in single precision."""
+    import onnxruntime
+    from sklearn.datasets import make_classification
+
+    path = tmp_path / "model.onnx"
+    for seed in range(12):
+        X, y = make_classification(150, 6, n_informative=4, n_classes=3, random_state=seed)
+        model = fitted(X, y, truncation=None, **KERNELS[name])
+        model.export(path, "onnx")
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        labels, scores = session.run(["label", "scores"], {"X": X})
+        wanted = model.decision_function(X)
+        np.testing.assert_allclose(scores, wanted, rtol=CLOSE, atol=CLOSE)
+        # of equal scores either may win by the last bit
+        second, first = np.sort(wanted, axis=1)[:, -2:].T
+        told = first - second > 1e-12
+        assert told.mean() > 0.98
+        np.testing.assert_array_equal(labels[told], model.predict(X)[told])
+
+
 def test_onnx_of_squares(tmp_path):
     import onnxruntime
 

@@ -10,6 +10,7 @@ from estimators import ONE_OF_EACH, name
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
+import outlast
 from outlast import TruncatedSVC
 
 X, Y = make_classification(200, 4, flip_y=0.1, random_state=0)
@@ -44,6 +45,24 @@ def test_a_terminal_gets_a_bar(estimator, terminal, capsys):
     *_, last = shown.rstrip("\n").split("\r")
     assert last.startswith("█" * 24) and f"{type(estimator).__name__}: converged, objective" in last and shown.endswith("\n")
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", ONE_OF_EACH, ids=name)
+def test_a_bar_stays_in_its_line_and_never_goes_back(estimator, terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(outlast._progress, "_PAUSE", 0.0)
+    terminal = terminal()
+    clone(estimator).set_params(verbose=1).fit(X, Y)
+    drawn = [line.removesuffix("\x1b[K") for line in terminal.getvalue().strip().split("\r")]
+    assert max(len(line) for line in drawn) < 60
+    full = [line.count("█") for line in drawn]
+    assert full == sorted(full) and all(count < 24 for count in full[:-1] if not estimator_counts(estimator))
+
+
+def estimator_counts(estimator):
+    """Whether it knows how many steps there are, and may have made all of them before it ends."""
+    return estimator._steps(X) is not None
 
 
 def test_elsewhere_lines_are_printed(capsys):

@@ -67,7 +67,16 @@ fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(of_the_system)
+}
+
+/// What the operating system said, without the temporary's name, which means nothing to whom it is told.
+fn of_the_system(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<io::Error>());
+    match inner.and_then(io::Error::raw_os_error) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error,
+    }
 }
 
 #[cfg(test)]

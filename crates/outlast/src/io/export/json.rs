@@ -11,7 +11,7 @@
 //!  "intercept": [...]}
 //! ```
 //!
-//! Score of function j: coef_j . x + intercept_j, or sum_i dual_coef_ij k(support_vectors_i, x) + intercept_j. With two classes there is
+//! A field stands in a line of its own, and so does each list of a list of lists. Score of function j: coef_j . x + intercept_j, or sum_i dual_coef_ij k(support_vectors_i, x) + intercept_j. With two classes there is
 //! one function, positive for the second class; with more, the largest wins, the first of equals.
 
 use super::{ExportFormat, Exported, refuse, what};
@@ -58,9 +58,21 @@ pub(super) fn export(model: &Model) -> Result<Exported> {
     set("intercept", json!(predictor.intercepts));
     let scaling = predictor.scaling.as_ref();
     set("scaling", json!(scaling.map(|scaling| json!({"shift": scaling.shift, "scale": scaling.scale}))));
-    let mut bytes = Value::Object(object).to_string().into_bytes();
-    bytes.push(b'\n');
-    Ok(Exported { bytes, notes: Vec::new() })
+    Ok(Exported { bytes: laid_out(&object).into_bytes(), notes: Vec::new() })
+}
+
+/// A field to a line, and of a list of lists a list to a line.
+fn laid_out(object: &Map<String, Value>) -> String {
+    let of = |value: &Value| match value.as_array() {
+        Some(lists) if lists.iter().any(Value::is_array) => {
+            let lines: Vec<String> = lists.iter().map(|list| format!("    {list}")).collect();
+            format!("[\n{}\n  ]", lines.join(",\n"))
+        }
+        _ => value.to_string(),
+    };
+    let fields: Vec<String> =
+        object.iter().map(|(name, value)| format!("  {}: {}", Value::from(name.as_str()), of(value))).collect();
+    format!("{{\n{}\n}}\n", fields.join(",\n"))
 }
 
 fn class(class: &Class) -> Value {
@@ -77,7 +89,9 @@ fn kernel(predictor: &Predictor) -> Result<Value> {
             Ok(json!({"name": "poly", "gamma": gamma, "degree": degree, "coef0": coef0}))
         }
         KernelFunction::Sigmoid { gamma, coef0 } => Ok(json!({"name": "sigmoid", "gamma": gamma, "coef0": coef0})),
-        KernelFunction::Custom(_) => Err(refuse(ExportFormat::Json, what(predictor), "none: only its author knows it")),
+        KernelFunction::Custom(_) => {
+            Err(refuse(ExportFormat::Json, what(predictor), "none: only the author of such a kernel knows it"))
+        }
         plain => Ok(json!({"name": plain.name()})),
     }
 }

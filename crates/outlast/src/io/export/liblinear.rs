@@ -14,11 +14,11 @@ use std::fmt::Write;
 
 pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
     let Function::Linear { weights } = &predictor.function else {
-        return Err(refuse(ExportFormat::Liblinear, what(predictor), "another one, or a linear model"));
+        return Err(refuse(ExportFormat::Liblinear, what(predictor), "onnx or json, or the model a linear one"));
     };
     if predictor.scaling.is_some() {
         let with = "columns that the model itself puts on one scale";
-        return Err(refuse(ExportFormat::Liblinear, with, "onnx or json, or a model of columns scaled beforehand"));
+        return Err(refuse(ExportFormat::Liblinear, with, "onnx or json, or the columns scaled before the fit"));
     }
     let (labels, notes) = numbered(predictor);
     let (d, two) = (predictor.features, predictor.classes.len() == 2);

@@ -20,14 +20,14 @@ use std::fmt::Write;
 pub(super) fn export(predictor: &Predictor) -> Result<Exported> {
     if predictor.scaling.is_some() {
         let with = format!("{} of columns that the model itself puts on one scale", what(predictor));
-        return Err(refuse(ExportFormat::Libsvm, with, "onnx or json, or a model of columns scaled beforehand"));
+        return Err(refuse(ExportFormat::Libsvm, with, "onnx or json, or the columns scaled before the fit"));
     }
     let layout = match &predictor.votes {
         Some(votes) => of_pairs(predictor, votes),
         None if predictor.classes.len() == 2 => of_two(predictor),
         None => {
             let with = format!("{} classes fitted jointly", predictor.classes.len());
-            return Err(refuse(ExportFormat::Libsvm, with, "another one, or a model of two classes"));
+            return Err(refuse(ExportFormat::Libsvm, with, "onnx or json (liblinear too, if the model is linear)"));
         }
     };
     let kernel = kernel_lines(predictor)?;
@@ -109,7 +109,7 @@ fn kernel_lines(predictor: &Predictor) -> Result<String> {
         }
         (KernelFunction::Precomputed, _) => Ok("kernel_type precomputed\n".to_string()),
         (KernelFunction::Custom(_), _) => {
-            Err(refuse(ExportFormat::Libsvm, what(predictor), "none: only its author knows it"))
+            Err(refuse(ExportFormat::Libsvm, what(predictor), "none: only the author of such a kernel knows it"))
         }
     }
 }

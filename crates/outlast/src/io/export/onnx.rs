@@ -140,11 +140,16 @@ impl Graph {
     fn kernel(&mut self, x: &str, predictor: &Predictor, rows: &Rows) -> Result<String> {
         let rows = rows.as_design();
         let (s, d) = (Design::rows(rows), rows.cols());
+        // gamma goes with the support vectors: as a factor of the product onnxruntime would keep it in single precision
+        let factor = match predictor.kernel {
+            KernelFunction::Poly { gamma, .. } | KernelFunction::Sigmoid { gamma, .. } => gamma,
+            _ => 1.0,
+        };
         let mut turned = vec![0.0; d * s];
         let mut lengths = vec![0.0; s];
         for row in 0..s {
             rows.for_each(row, &mut |column, value| {
-                turned[column * s + row] = value;
+                turned[column * s + row] = factor * value;
                 lengths[row] += value * value;
             });
         }
@@ -166,27 +171,26 @@ impl Graph {
                 let exponent = self.node("Mul", &[&distance, &factor], &[]);
                 Ok(self.node("Exp", &[&exponent], &[]))
             }
-            KernelFunction::Poly { gamma, degree, coef0 } => {
-                let shifted = self.shifted(&inner, gamma, coef0);
+            KernelFunction::Poly { degree, coef0, .. } => {
+                let shifted = self.shifted(&inner, coef0);
                 let degree = self.number("degree", f64::from(degree));
                 Ok(self.node("Pow", &[&shifted, &degree], &[]))
             }
-            KernelFunction::Sigmoid { gamma, coef0 } => {
-                let shifted = self.shifted(&inner, gamma, coef0);
+            KernelFunction::Sigmoid { coef0, .. } => {
+                let shifted = self.shifted(&inner, coef0);
                 Ok(self.node("Tanh", &[&shifted], &[]))
             }
             KernelFunction::Linear => Ok(inner),
             KernelFunction::Precomputed | KernelFunction::Custom(_) => {
-                Err(refuse(ExportFormat::Onnx, what(predictor), "none: only its author knows it"))
+                Err(refuse(ExportFormat::Onnx, what(predictor), "none: only the author of such a kernel knows it"))
             }
         }
     }
 
-    /// gamma inner + coef0
-    fn shifted(&mut self, inner: &str, gamma: f64, coef0: f64) -> String {
-        let (gamma, coef0) = (self.number("gamma", gamma), self.number("coef0", coef0));
-        let scaled = self.node("Mul", &[inner, &gamma], &[]);
-        self.node("Add", &[&scaled, &coef0], &[])
+    /// inner + coef0
+    fn shifted(&mut self, inner: &str, coef0: f64) -> String {
+        let coef0 = self.number("coef0", coef0);
+        self.node("Add", &[inner, &coef0], &[])
     }
 
     /// From f without intercepts to scores and labels, and the file.

@@ -1,0 +1,46 @@
+"""What the pictures mark, and what they refuse."""
+
+import matplotlib
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from outlast import LqSVC, TruncatedSVC, TruncatedSVCCV, plot
+
+matplotlib.use("Agg")
+
+X, Y = make_moons(100, noise=0.3, random_state=0)
+OTHERS, THEIRS = make_moons(100, noise=0.3, random_state=1)
+GROUPS, KINDS = make_blobs(90, 2, centers=3, cluster_std=3.0, random_state=0)
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("model", [TruncatedSVC(), TruncatedSVC(kernel="linear"), TruncatedSVCCV([1.0, 10.0], cv=2), LqSVC()])
+def test_support_vectors_are_marked_among_the_training_rows_alone(model):
+    model.fit(X, Y)
+    assert "support vector" in legend(plot.decision_boundary(model, X, Y))
+    assert legend(plot.decision_boundary(model, OTHERS, THEIRS)) == ["0", "1"]
+    assert legend(plot.decision_boundary(model, X[:40], Y[:40])) == ["0", "1"]
+
+
+def test_many_classes_are_told_by_their_margins():
+    model = TruncatedSVC().fit(GROUPS, KINDS)
+    assert "support vector" in legend(plot.decision_boundary(model, GROUPS, KINDS))
+    assert legend(plot.decision_boundary(model, GROUPS[::-1], KINDS[::-1])) == ["0", "1", "2"]
+
+
+def test_what_has_no_picture_is_refused():
+    model = TruncatedSVC().fit(X, Y)
+    with pytest.raises(TypeError, match="not Pipeline: of a pipeline pass the last step"):
+        plot.decision_boundary(make_pipeline(StandardScaler(), TruncatedSVC()).fit(X, Y), X, Y)
+    with pytest.raises(TypeError, match="X is sparse"):
+        plot.decision_boundary(model, sparse.csr_matrix(X), Y)
+    with pytest.raises(TypeError, match="searched a grid"):
+        plot.tuning(model)
+    with pytest.raises(TypeError, match="LqSVCCV, which has a path, not TruncatedSVC"):
+        plot.coefficient_path(model)
