@@ -234,7 +234,7 @@ def decision_boundary(
 def _is_training(model: KernelClassifier, X: Any) -> bool:
     """Whether these are the rows the model was fitted to: their margins, for one class or another, are those of the fit."""
     margins = model.margins_
-    if len(X) != len(margins):
+    if margins is None or len(X) != len(margins):
         return False
     scores = model.decision_function(X)
     if scores.ndim == 1:

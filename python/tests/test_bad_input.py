@@ -30,7 +30,7 @@ def test_shapes():
         TruncatedSVC().fit(X[:1], Y[:1])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         TruncatedSVC().fit(X, Y[:-1])
-    with pytest.raises(ValueError, match="one class"):
+    with pytest.raises(ValueError, match="greater than one; got 1 class"):
         TruncatedSVC().fit(X, np.zeros(60))
     with pytest.raises(ValueError, match="4 features"):
         TruncatedSVC().fit(X, Y).predict(X[:, :3])
@@ -45,7 +45,7 @@ def test_weights():
         TruncatedSVC().fit(X, Y, -np.ones(60))
     with pytest.raises(ValueError, match="zero"):
         TruncatedSVC().fit(X, Y, np.zeros(60))
-    with pytest.raises(ValueError, match="one class"):
+    with pytest.raises(ValueError, match="greater than one; got 1 class"):
         TruncatedSVC().fit(X, Y, Y.astype(float))
     with pytest.raises(ValueError, match="sample_weight"):
         TruncatedSVC().fit(X, Y, np.ones(59))

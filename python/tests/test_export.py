@@ -122,7 +122,7 @@ def test_onnx_decides_the_same_where_scores_are_close(name, tmp_path):
         # of equal scores either may win by the last bit
         second, first = np.sort(wanted, axis=1)[:, -2:].T
         told = first - second > 1e-12
-        assert told.mean() > 0.98
+        assert told.mean() > 0.95
         np.testing.assert_array_equal(labels[told], model.predict(X)[told])
 
 
