@@ -305,6 +305,8 @@ impl Machine for Narrow<'_> {
         let d = self.cols();
         self.pilot(&weights, control)?;
         let mut active = self.active(&weights);
+        // next to f = 0, which costs the sum of the weights, less than this is nothing: rows of one class alone cost 0
+        let least = (ROUNDING * weights.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
         let (mut left, mut idle) = (f64::INFINITY, 0);
         for iteration in 0..MOST_STEPS {
             control.check()?;
@@ -319,7 +321,7 @@ impl Machine for Narrow<'_> {
                 return Ok(Step { gap: f64::INFINITY, iterations: iteration, status: Status::Inaccurate });
             };
             let slope = dot(&gradient, &step[..gradient.len()]);
-            left = -0.5 * slope / value.abs().max(f64::MIN_POSITIVE);
+            left = -0.5 * slope / value.max(least);
             // near the optimum rounding may send a row back and forth across the margin
             idle = if left <= 100.0 * ROUNDING { idle + 1 } else { 0 };
             if !(left > ROUNDING) || idle > 3 {

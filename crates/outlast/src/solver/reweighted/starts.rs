@@ -10,6 +10,7 @@
 //! | alternating | the slopes where algorithm 2 ends, from least squares, or after as many rounds as are cheap |
 //! | leverage | less for rows of a linear machine that lie far from the mean, which fit themselves whatever their label |
 //! | trimmed | 0 for the share of rows that fits worst, in turns, else 1 |
+//! | flat | 1 for the rows of a class, 0 for all others: one and the same decision for all rows |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
 //!
 //! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
@@ -33,8 +34,11 @@ use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, KernelFunction, Loss};
 use std::sync::Arc;
 
-/// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions, up to which every start is tried.
+/// Entries of the smaller matrix, rows x the fewer of rows and columns (of a kernel: of rows), times functions, up to which every start is
+/// tried; and how many times as many with few rows for each column, where a sample tells little.
 const CHEAP: usize = 500_000;
+const STILL_CHEAP: usize = 4 * CHEAP;
+const FEW_ROWS_PER_COLUMN: usize = 40;
 
 /// Columns up to which, and rows for each of them at least with which, starts are tried on some of the rows; what that may cost as a
 /// part of [`CHEAP`], and the rounds of algorithm 2.
@@ -43,11 +47,15 @@ const SAMPLED_ROWS_PER_COLUMN: usize = 10;
 const SAMPLED_SIZE: usize = CHEAP / 16;
 const SAMPLED_ALTERNATIONS: usize = 20;
 
-/// Rounds of algorithm 2: at least, at most, and what they may cost together (entries of the matrix read).
+/// Rounds of algorithm 2: at least (with a kernel, whose matrix may be factored in each of them), at most, and what they may cost
+/// together (entries of the matrix read).
 const ALTERNATIONS: (usize, usize) = (20, 2000);
+const KERNEL_ALTERNATIONS: usize = 3;
 const ALTERNATING_WORK: usize = 100_000_000;
 
 const TRIMMINGS: usize = 3;
+/// Classes up to which each by itself is a start.
+const MOST_FLAT: u32 = 4;
 const FACTORS: [f64; 3] = [8.0, 4.0, 2.0];
 
 /// How much is done for each start.
@@ -64,7 +72,11 @@ impl Effort {
     /// As many rounds of algorithm 2 as are cheap, and all exact ones.
     pub(super) fn of(problem: &Coded) -> Effort {
         let (least, most) = ALTERNATIONS;
-        let alternations = (ALTERNATING_WORK / size(problem).max(1)).clamp(least, most);
+        let (least, work) = match problem.kernel {
+            KernelFunction::Linear => (least, size(problem)),
+            _ => (KERNEL_ALTERNATIONS, size(problem).saturating_mul(problem.rows() / 3)),
+        };
+        let alternations = (ALTERNATING_WORK / work.max(1)).clamp(least, most);
         Effort { alternations, decrease: DECREASE, refined: true }
     }
 
@@ -90,16 +102,17 @@ pub(super) fn best(
     let plain = vec![1.0; problem.rows()];
     let convex = functions.loss.cap == f64::INFINITY && bounds.len() == 1;
     let portfolio = settings.portfolio && !convex;
-    let sampled = portfolio && size(&problem) > CHEAP && from_some_rows(functions, options, control)?;
+    let sampled = portfolio && !is_cheap(&problem) && from_some_rows(functions, options, control)?;
     let weights = functions.slopes(&*working(&functions.loss));
     let mut best = match settings.cap {
         _ if sampled && functions.any(&weights) => rounds.run_from_point(functions, weights)?,
         CapRule::Beyond(_) if functions.any(&weights) => rounds.run_from_weights(functions, weights)?,
         _ => rounds.run_from_weights(functions, plain)?,
     };
-    if portfolio && size(&problem) <= CHEAP && best.status != Status::TimeLimit {
+    if portfolio && is_cheap(&problem) && best.status != Status::TimeLimit {
         for weights in others(functions, settings, effort.alternations, options, control)? {
             if control.out_of_time() {
+                best.status = Status::TimeLimit;
                 break;
             }
             if !functions.any(&weights) {
@@ -146,9 +159,21 @@ fn refine(
     Ok(Run { trace, iterations, exhausted: run.exhausted || best.exhausted, ..run })
 }
 
-/// Entries of the smaller matrix, rows x the fewer of rows and columns, times functions.
+/// Entries of the smaller matrix, rows x the fewer of rows and columns, of a kernel rows x rows, times functions.
 fn size(problem: &Coded) -> usize {
-    problem.rows().saturating_mul(problem.x.cols().min(problem.rows())).saturating_mul(problem.functions)
+    let n = problem.rows();
+    let order = match problem.kernel {
+        KernelFunction::Linear => problem.x.cols().min(n),
+        _ => n,
+    };
+    n.saturating_mul(order).saturating_mul(problem.functions)
+}
+
+/// Whether every start is tried on all rows.
+fn is_cheap(problem: &Coded) -> bool {
+    let unknowns = problem.x.cols().saturating_mul(problem.functions);
+    let few_rows = matches!(problem.kernel, KernelFunction::Linear) && problem.rows() / FEW_ROWS_PER_COLUMN < unknowns;
+    size(problem) <= if few_rows { STILL_CHEAP } else { CHEAP }
 }
 
 /// The row weights of all other starts.
@@ -177,6 +202,7 @@ fn others(
     starts.extend(by_leverage(&problem));
     starts.extend(by_regression(functions, settings.matrix, alternations, options, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
+    starts.extend(flat(&problem));
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
 }
@@ -314,6 +340,16 @@ fn trimmed(
         }
     }
     Ok(weights)
+}
+
+/// The rows of one class alone, for each class of few.
+fn flat(problem: &Coded) -> Vec<Vec<f64>> {
+    let classes = problem.functions.max(2) as u32;
+    if classes > MOST_FLAT {
+        return Vec::new();
+    }
+    let of = |class: u32| problem.codes.iter().map(|&code| f64::from(u8::from(code == class))).collect();
+    (0..classes).map(of).collect()
 }
 
 /// Down from higher caps.

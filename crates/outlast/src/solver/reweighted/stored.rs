@@ -216,6 +216,8 @@ impl<'a> Stored<'a> {
         let weights = self.enter(weights);
         let targets = self.signs.clone();
         let mut active = self.active(&weights);
+        // next to f = 0, which costs the sum of the weights, less than this is nothing: rows of one class alone cost 0
+        let least = (ROUNDING * weights.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
         let (mut left, mut idle) = (f64::INFINITY, 0);
         for iteration in 0..MOST_STEPS {
             control.check()?;
@@ -240,7 +242,7 @@ impl<'a> Stored<'a> {
                 (0..step.len()).map(|row| step[row] * change(row)).sum::<f64>() - (b - self.b) * total
             };
             let slope = linear - pulled;
-            left = -0.5 * slope / value.abs().max(f64::MIN_POSITIVE);
+            left = -0.5 * slope / value.max(least);
             // near the optimum rounding may send a row back and forth across the margin
             idle = if left <= 100.0 * ROUNDING { idle + 1 } else { 0 };
             if !(left > ROUNDING) || idle > 3 {
