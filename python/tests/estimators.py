@@ -58,7 +58,8 @@ VARIANTS = [
     TruncatedSVCCV([1.0], kernel="linear", cv=2),
     CappedSVCCV([1.0], kernel="rbf", gammas=["scale"], cap_fractions=[0.1], cv=2),
     AblationSVCCV("reh", [1.0], kernel="rbf", gammas=["scale"], cv=2),
-    AblationSVCCV("rod", [1.0], inlier_fractions=[0.9], cv=2),
+    # for larger C a row that is left out stands at the margin of two classes, and rounding decides between them
+    AblationSVCCV("rod", [0.01], inlier_fractions=[0.95], cv=2),
 ]
 
 

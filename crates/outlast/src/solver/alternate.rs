@@ -23,6 +23,8 @@ use crate::problem::{Candidate, Loss, Problem, TwoClass};
 
 /// What two hinge losses, or two shares of rows kept, differ by at most when they are the same but for rounding.
 const TIE: f64 = 1e-7;
+/// What sums of weights are off by, relatively.
+const ROUNDING: f64 = 1e-12;
 
 /// How far each row is kept, best for these hinge losses.
 pub fn kept(rule: Rule, losses: &[f64], caps: &[f64]) -> Vec<f64> {
@@ -65,10 +67,13 @@ fn tied(order: &[usize], values: &[f64]) -> Vec<std::ops::Range<usize>> {
 
 /// Keeps groups of rows, one after the other, up to a share of all weight; all rows of a group in the same part.
 fn share<'a>(inliers: f64, caps: &[f64], groups: impl Iterator<Item = &'a [usize]>) -> Vec<f64> {
-    let mut left = inliers * caps.iter().sum::<f64>();
+    let total: f64 = caps.iter().sum();
+    let mut left = inliers * total;
     let mut eta = vec![0.0; caps.len()];
     for group in groups {
         let weight: f64 = group.iter().map(|&row| caps[row]).sum();
+        // what the sums leave of nothing is no part of a row
+        left = if left <= ROUNDING * total { 0.0 } else { left };
         // rows without weight are kept for nothing
         let part = if weight > 0.0 { (left / weight).clamp(0.0, 1.0) } else { 1.0 };
         for &row in group {
@@ -250,6 +255,13 @@ mod tests {
     fn rows_that_are_equal_in_all_are_kept_in_the_same_part() {
         let kept = kept_by(ROD, &[0.0, 1e-12, 0.0, 0.0], &[1.0, 2.0, 1.0, 0.0], &[0.5, 0.5, 0.5, 1.0]);
         assert!(kept[..3].iter().all(|eta| (eta - 0.75).abs() < 1e-15) && kept[3] == 1.0, "{kept:?}");
+    }
+
+    #[test]
+    fn a_share_of_whole_rows_leaves_the_others_out() {
+        let (losses, caps) = ((0..40).map(f64::from).collect::<Vec<_>>(), [0.1; 40]);
+        let kept = kept(Rule::Rod { inliers: 0.9 }, &losses, &caps);
+        assert!(kept[..35].iter().all(|eta| *eta == 1.0) && kept[36..].iter().all(|eta| *eta == 0.0), "{kept:?}");
     }
 
     #[test]
