@@ -121,6 +121,9 @@ class AblationSVC(KernelClassifier):
 
     There is no ``class_weight``: pass ``sample_weight=compute_sample_weight("balanced", y)`` of scikit-learn or the like to `fit`.
 
+    A row of weight two is two rows, but for ``inlier_fraction="cv"`` and "auto": folds deal out rows, so that two copies may lie on both sides of a
+    split. With a share that is given, or that was chosen (`inlier_fraction_`), the fits are the same.
+
     Order rows by `outlier_scores_`, not by `eta_`: for small C every eta is near 1.
 
     Examples

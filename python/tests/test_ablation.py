@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from relaxations import relaxation
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 import outlast
@@ -148,6 +149,32 @@ def test_a_row_of_weight_two_is_two_rows(method, kernel):
     weighted = AblationSVC(method, 0.2, **parameters).fit(X, y, sample_weight=weights)
     assert weighted.lower_bound_ == pytest.approx(twice.lower_bound_, rel=1e-6)
     assert weighted.objective_ == pytest.approx(twice.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("tol", [None, 1e-7, 1e-8])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_rounding_does_not_decide_among_rows_at_the_margin(kernel, tol):
+    """More columns than rows: after a step all rows that are kept stand at the margin, and more of them than the share allows."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, weights = rng.uniform(size=(15, 30)), rng.integers(0, 2, 15), rng.integers(0, 5, 15)
+        y[:2], weights[:2] = [0, 1], 1
+        model = AblationSVC("rod", kernel=kernel, inlier_fraction=0.9, tol=tol)
+        order = rng.permutation(15)
+        repeated = clone(model).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        weighted = clone(model).fit(X[order], y[order], sample_weight=weights[order])
+        assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-7)
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-5, atol=1e-7)
+
+
+def test_a_share_that_folds_choose_is_not_that_of_repeated_rows():
+    """Folds deal rows, not weights; with the share that was chosen the fit is the same."""
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.uniform(size=(15, 30)), rng.integers(0, 2, 15), rng.integers(1, 5, 15)
+    found = AblationSVC("rod", kernel="rbf").fit(X, y, sample_weight=weights)
+    model = AblationSVC("rod", kernel="rbf", inlier_fraction=found.inlier_fraction_)
+    repeated = model.fit(X.repeat(weights, axis=0), y.repeat(weights))
+    np.testing.assert_allclose(found.decision_function(X), repeated.decision_function(X), rtol=1e-5, atol=1e-7)
 
 
 def test_a_linear_kernel_by_any_other_name():

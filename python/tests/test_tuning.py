@@ -181,21 +181,24 @@ def test_costs_and_utilities(data):
     assert useful.best_score_ == pytest.approx(useful.errors_.max())
 
 
+@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("form", ["cost", "utility"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_truncated_points_have_the_payoff_of_single_fits(data, kernel, form):
+def test_points_have_the_payoff_of_single_fits(data, kernel, form, standardize):
     X, y = data
+    X = X if standardize else X / [1, 1000, 1]
     cost = np.array([[0.0, 1.0], [6.0, 0.0]])
     matrix = cost if form == "cost" else 6 - cost
+    # two scalings differ by rounding, from which a truncated loss may be led to another local minimum
     search = TruncatedSVCCV(
-        [0.1, 1.0], gammas=[0.5, 1.0] if kernel == "rbf" else None, truncations=["auto", -0.3, None], kernel=kernel, cv=FOLDS,
-        early_stopping=False, exact=True, tol=1e-8, **{form: matrix},
+        [0.1, 1.0], gammas=[0.5, 1.0] if kernel == "rbf" else None, truncations=[None] if standardize else ["auto", -0.3, None],
+        kernel=kernel, cv=FOLDS, standardize=standardize, early_stopping=False, exact=True, tol=1e-8, **{form: matrix},
     ).fit(X, y)
     for at, point in enumerate(search.cv_results_["params"]):
         found = search.fold_errors_.reshape(FOLDS.n_splits, -1)[:, at]
         for split, (train, test) in enumerate(FOLDS.split(X, y)):
             single = TruncatedSVC(kernel=kernel, tol=1e-8, **{"gamma": 1.0, **point}, **{form: matrix})
-            alone = make_pipeline(StandardScaler(), single).fit(X[train], y[train])
+            alone = (make_pipeline(StandardScaler(), single) if standardize else single).fit(X[train], y[train])
             assert found[split] == pytest.approx(matrix[y[test], alone.predict(X[test])].mean(), abs=ROUNDING), str(point)
     best = search.errors_.min() if form == "cost" else search.errors_.max()
     assert search.errors_.reshape(-1)[search.best_index_] == best

@@ -157,7 +157,7 @@ pub(super) fn classifier(
     if !refine {
         return Ok(alternate::evaluate(problem, rule, start));
     }
-    let solution = alternate::refine(problem, rule, start, options, control)?;
+    let solution = alternate::refine(problem, rule, start, &relaxed.eta, options, control)?;
     // on data of absurd scales rounding may have led astray: f = 0 is always there to begin with
     let nothing = Start {
         expansion: vec![0.0; problem.rows()],
@@ -167,7 +167,7 @@ pub(super) fn classifier(
     if solution.objective <= alternate::evaluate(problem, rule, nothing.clone()).objective {
         return Ok(solution);
     }
-    alternate::refine(problem, rule, nothing, options, control)
+    alternate::refine(problem, rule, nothing, &relaxed.eta, options, control)
 }
 
 impl Estimator for Ablation {

@@ -11,7 +11,7 @@ pub enum Rule {
     /// The one with the least mean error.
     #[default]
     Best,
-    /// The one of smallest C whose mean error is within one standard error of the least.
+    /// The one of smallest C, for the L_q machine of fewest columns, whose mean error is within one standard error of the least.
     OneSe,
 }
 
