@@ -17,6 +17,9 @@ use crate::problem::Coded;
 use crate::problem::concave::{Concave, Robust};
 use rayon::prelude::*;
 
+/// A part of the cost of f = 0 that is rounding.
+const NOTHING: f64 = 1e-13;
+
 /// Rows whose margins are computed together.
 const AT_ONCE: usize = 256;
 
@@ -212,7 +215,9 @@ impl Functions<'_> {
         let costs = self.costs(weights);
         let found: Vec<_> = self.machines.iter_mut().map(|machine| machine.certify(&costs)).collect();
         let (primal, dual) = found.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.primal, sum.1 + one.dual));
-        let gap: f64 = (primal - dual) / f64::max(primal, f64::MIN_POSITIVE);
+        // rows of one class alone cost 0: what is nothing next to f = 0 is no gap
+        let least = (NOTHING * costs.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
+        let gap: f64 = (primal - dual) / f64::max(primal, least);
         let n = self.problem.rows();
         let expansion = (0..n).flat_map(|row| found.iter().map(move |one| one.expansion[row])).collect();
         (if gap.is_nan() { f64::INFINITY } else { gap.max(0.0) }, expansion)

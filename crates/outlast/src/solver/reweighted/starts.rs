@@ -10,7 +10,7 @@
 //! | alternating | the slopes where algorithm 2 ends, from least squares, or after as many rounds as are cheap |
 //! | leverage | less for rows of a linear machine that lie far from the mean, which fit themselves whatever their label |
 //! | trimmed | 0 for the share of rows that fits worst, in turns, else 1 |
-//! | flat | 1 for the rows of a class, 0 for all others: one and the same decision for all rows |
+//! | flat | 1 for the rows of a class, 0 for all others: one and the same decision for all rows; for a cap that was given, not one that was put where the plain fit has its losses |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
 //!
 //! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
@@ -202,7 +202,9 @@ fn others(
     starts.extend(by_leverage(&problem));
     starts.extend(by_regression(functions, settings.matrix, alternations, options, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
-    starts.extend(flat(&problem));
+    if let CapRule::Fixed = settings.cap {
+        starts.extend(flat(&problem));
+    }
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
 }
