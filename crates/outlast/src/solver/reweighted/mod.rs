@@ -238,7 +238,11 @@ impl Rounds<'_> {
             exhausted = method.state.exhausted;
             append(&mut trace, &report.trace);
             iterations += report.iterations;
-            status = report.status;
+            status = match report.status {
+                // not the rounds but the steps within one came to their end: the certificate decides what that was worth
+                Status::IterationLimit if report.trace.len() <= options.max_steps => Status::Inaccurate,
+                other => other,
+            };
             start = Step { gap: report.gap, iterations: 0, status };
             if status == Status::TimeLimit {
                 break;

@@ -110,7 +110,11 @@ pub(super) fn best(
         _ => rounds.run_from_weights(functions, plain)?,
     };
     if portfolio && is_cheap(&problem) && best.status != Status::TimeLimit {
-        for weights in others(functions, settings, effort.alternations, options, control)? {
+        let mut more = others(functions, settings, effort.alternations, options, control)?;
+        if matches!(settings.cap, CapRule::Fixed) && !best.exhausted {
+            more.extend(flat(&problem));
+        }
+        for weights in more {
             if control.out_of_time() {
                 best.status = Status::TimeLimit;
                 break;
@@ -202,9 +206,6 @@ fn others(
     starts.extend(by_leverage(&problem));
     starts.extend(by_regression(functions, settings.matrix, alternations, options, control)?);
     starts.push(trimmed(functions, plain, share, options, control)?);
-    if let CapRule::Fixed = settings.cap {
-        starts.extend(flat(&problem));
-    }
     starts.extend(by_continuation(functions, plain, options, control)?);
     Ok(starts)
 }
