@@ -239,7 +239,11 @@ impl Fitted {
             "solver",
             format!("{}: {}, {steps}, {iterations}", summary.solver, summary.status.name().replace('_', " ")),
         );
-        pairs.add("objective", format!("{} (relative gap {:.1e})", short(summary.objective), summary.gap));
+        let certified = match summary.solver.as_str() {
+            outlast::solver::lq::LQA => "nothing certified".to_string(),
+            _ => format!("relative gap {:.1e}", summary.gap),
+        };
+        pairs.add("objective", format!("{} ({certified})", short(summary.objective)));
         if let Some(bound) = summary.details.get("lower_bound") {
             pairs.add("lower bound", self.bound_text(bound));
         }

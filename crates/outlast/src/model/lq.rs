@@ -18,7 +18,7 @@ use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::{Care, Options, Solution, Start, lq};
 
 /// Lists of all coefficients that are held at a time.
-const COPIES: usize = 4;
+pub(crate) const COPIES: usize = 4;
 
 /// Parameters of the L_q machine.
 ///
@@ -122,7 +122,7 @@ impl Lq {
         fit::check_shapes(x, labels, request)?;
         x.check_finite()?;
         self.on_columns(x, |mapped| {
-            check_memory(mapped.cols(), fit::functions(labels))?;
+            check_memory(mapped.cols(), fit::functions(labels), COPIES)?;
             mapped.check_finite().map_err(|error| in_terms_of_x(error, x))
         })
     }
@@ -280,9 +280,9 @@ impl Lq {
     }
 }
 
-/// Refuses more columns than there is memory for the coefficients of.
-fn check_memory(cols: usize, functions: usize) -> Result<()> {
-    let size = cols.saturating_mul(functions).saturating_mul(COPIES);
+/// Refuses more columns than there is memory for that many copies of the coefficients of.
+pub(crate) fn check_memory(cols: usize, functions: usize, copies: usize) -> Result<()> {
+    let size = cols.saturating_mul(functions).saturating_mul(copies);
     match Vec::<f64>::new().try_reserve_exact(size) {
         Ok(()) => Ok(()),
         Err(_) => {

@@ -12,7 +12,7 @@
 
 use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
-use super::{Common, Estimator, FitRequest, Model, Probability, fit, truncated_fit};
+use super::{COPIES, Common, Estimator, FitRequest, Model, Probability, check_memory, fit, truncated_fit};
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
@@ -200,6 +200,9 @@ impl Truncated {
     /// Checks rows and labels.
     pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
         fit::check_shapes(x, labels, request)?;
+        if self.penalty != Penalty::L2 {
+            check_memory(x.cols(), fit::functions(labels), COPIES)?;
+        }
         x.check_finite()
     }
 

@@ -13,6 +13,16 @@ pub enum Cs {
     Given(Vec<f64>),
 }
 
+impl Cs {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Cs::Count(count) => *count,
+            Cs::Given(values) => values.len(),
+        }
+    }
+}
+
 impl From<Vec<f64>> for Cs {
     fn from(values: Vec<f64>) -> Self {
         Cs::Given(values)

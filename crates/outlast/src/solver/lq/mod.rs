@@ -59,6 +59,16 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
     only(found?)
 }
 
+/// For q < 1 what is found without the paper's algorithm: dear starts left out, single columns exchanged.
+pub(super) fn solve_sparsely(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let found = frame::on_stored(problem, options, |problem, options, _| {
+        frame::centred(problem, options, |problem, options, _| {
+            Ok(vec![portfolio::solve_from(problem, Vec::new(), options, control)?])
+        })
+    });
+    only(found?)
+}
+
 /// The solution of a list of one.
 fn only(list: Vec<Solution>) -> Result<Solution> {
     let nothing = || Error::Numerical { problem: "no solution was found".to_string() };

@@ -37,11 +37,11 @@ mod weighted;
 
 use super::majorize::Step;
 use super::truncation::{self, Answer, Convex};
-use super::{Options, Solution};
+use super::{Options, Solution, lq};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::lq::{size, touching};
-use crate::problem::{KernelFunction, Majorant, ManyClass, Norm, Terms, TwoClass};
+use crate::problem::{KernelFunction, Loss, LqProblem, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
 pub(in crate::solver) use columns::{by_column, units};
 use engine::Engine;
@@ -63,7 +63,8 @@ const STARTS: [f64; 3] = [1.0, 0.1, 0.01];
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    best_of(problem.norm, problem.kernel, problem.x.cols(), |rates, power| {
+    let more = rates_of_lq(problem, options, control)?;
+    best_of(problem.norm, problem.kernel, problem.x.cols(), more, |rates, power| {
         let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
         let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
@@ -79,7 +80,7 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     }
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), |rates, power| {
+    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), None, |rates, power| {
         let base = problem.loss.base();
         let rows = Many { base, codes: problem.codes, classes: problem.classes, caps: caps.clone() };
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
@@ -89,11 +90,35 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     })
 }
 
-/// Runs with the rates of a problem this solver takes, or from several starts if its penalty is not convex.
+/// For sum |w|^q with q < 1 and the hinge: the rates that touch at the best point found for the hinge that is not truncated. The rounds from
+/// there end no higher than at that point.
+fn rates_of_lq(problem: &TwoClass, options: &Options, control: &Control) -> Result<Option<Vec<f64>>> {
+    let Norm::Power(q) = problem.norm else { return Ok(None) };
+    let is_hinge = problem.loss.base().name() == Loss::hinge().base().name();
+    if !(q > 0.0 && q < 1.0) || !is_hinge || !matches!(problem.kernel, KernelFunction::Linear) {
+        return Ok(None);
+    }
+    let codes: Vec<u32> = problem.signs.iter().map(|sign| u32::from(*sign > 0.0)).collect();
+    let whole = LqProblem {
+        x: problem.x,
+        codes: &codes,
+        classes: 2,
+        functions: 1,
+        caps: problem.caps,
+        cost: None,
+        q,
+        intercept: problem.intercept,
+    };
+    let found = lq::solve_sparsely(&whole, &Options { start: None, ..options.clone() }, control)?;
+    Ok(found.weights.map(|weights| touching(&weights, q)))
+}
+
+/// Runs with the rates of a problem this solver takes, or from several starts, `more` among them, if its penalty is not convex.
 fn best_of(
     norm: Norm,
     kernel: &KernelFunction,
     coefficients: usize,
+    more: Option<Vec<f64>>,
     run: impl Fn(Vec<f64>, Option<f64>) -> Result<Solution>,
 ) -> Result<Solution> {
     if !matches!(kernel, KernelFunction::Linear) {
@@ -108,8 +133,8 @@ fn best_of(
         Norm::Power(1.0) => run(vec![1.0; coefficients], None),
         Norm::Power(q) if q > 0.0 && q < 1.0 => {
             let mut best = run(vec![STARTS[0]; coefficients], Some(q))?;
-            for rate in &STARTS[1..] {
-                let found = run(vec![*rate; coefficients], Some(q))?;
+            for rates in STARTS[1..].iter().map(|rate| vec![*rate; coefficients]).chain(more) {
+                let found = run(rates, Some(q))?;
                 let iterations = best.iterations + found.iterations;
                 best = if found.objective < best.objective { found } else { best };
                 best.iterations = iterations;
