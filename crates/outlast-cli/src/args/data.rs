@@ -43,6 +43,8 @@ pub enum FormatArg {
     Csv,
     /// label index:value index:value ...
     Libsvm,
+    /// Columns in binary form
+    Parquet,
 }
 
 impl DataArgs {
@@ -53,6 +55,7 @@ impl DataArgs {
                 FormatArg::Auto => Format::Auto,
                 FormatArg::Csv => Format::Csv,
                 FormatArg::Libsvm => Format::Libsvm,
+                FormatArg::Parquet => Format::Parquet,
             },
             header: match (self.header, self.no_header) {
                 (true, _) => Header::Yes,

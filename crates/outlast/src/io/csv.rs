@@ -254,15 +254,19 @@ impl Collector {
     }
 }
 
-fn label(field: &[u8]) -> std::result::Result<&str, Problem> {
+pub(super) fn label(field: &[u8]) -> std::result::Result<&str, Problem> {
     let text = std::str::from_utf8(field).map_err(|_| format!("the label {} is not UTF-8", quote(field)))?.trim();
     if is_missing_label(text.as_bytes()) { Err(missing(text.as_bytes())) } else { Ok(text) }
 }
 
-fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
-    match number(field)? {
-        value if value >= 0.0 => Ok(value),
-        value => Err(format!("a weight of {value} is not allowed: weights must be >= 0").into()),
+pub(super) fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
+    allowed_weight(number(field)?)
+}
+
+pub(super) fn allowed_weight(value: f64) -> std::result::Result<f64, Problem> {
+    match value >= 0.0 {
+        true => Ok(value),
+        false => Err(format!("a weight of {value} is not allowed: weights must be >= 0").into()),
     }
 }
 

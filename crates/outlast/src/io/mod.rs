@@ -2,7 +2,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, a file or standard input, into a [`Table`] |
+//! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, or Parquet, a file or standard input, into a [`Table`] |
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
@@ -46,6 +46,7 @@ mod model_file;
 mod names;
 #[cfg(feature = "page")]
 mod page;
+mod parquet;
 mod payoff;
 mod source;
 mod suspects;
