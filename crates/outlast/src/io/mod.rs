@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, or Parquet, a file or standard input, into a [`Table`] |
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
+//! | [`open_stream`] | files of any length, for fits that read their rows in chunks |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`load_model`] | model files of LIBSVM as well, for prediction |
@@ -49,6 +50,7 @@ mod page;
 mod parquet;
 mod payoff;
 mod source;
+mod stream;
 mod suspects;
 mod table;
 
@@ -65,5 +67,6 @@ pub use names::match_class;
 #[cfg(feature = "page")]
 pub use page::{Page, Suspect, save_page, write_page};
 pub use payoff::read_payoff;
+pub use stream::{CachedRows, Stream, StreamOptions, open_stream};
 pub use suspects::write_suspects;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};

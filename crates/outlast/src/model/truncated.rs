@@ -12,8 +12,8 @@
 
 use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
-use super::{Common, Estimator, FitRequest, Model, Probability, fit, truncated_fit};
-use crate::data::{Design, Labels};
+use super::{Common, Estimator, FitRequest, Model, Probability, StreamRequest, fit, truncated_fit};
+use crate::data::{Chunks, Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
 use crate::solver::kernel::KernelStore;
@@ -293,6 +293,14 @@ impl Estimator for Truncated {
         fit::check_shapes(x, labels, request)?;
         let payoff = Payoff::of(self, labels.classes())?;
         fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, None))
+    }
+
+    fn check_chunks(&self) -> Result<()> {
+        self.check_streamed()
+    }
+
+    fn fit_chunks(&self, rows: &mut dyn Chunks, request: &StreamRequest) -> Result<Model> {
+        self.stream(rows, request)
     }
 }
 

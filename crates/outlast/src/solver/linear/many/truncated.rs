@@ -113,6 +113,11 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
     Ok(end)
 }
 
+/// Minimises the truncated objective from a point that is near an end already.
+pub(super) fn follow(level: &Level, from: &Pair, plan: Plan, context: &Context) -> Result<End> {
+    steps(Trimmed::new(level, plan, &from.theta, context), from, plan, context.control)
+}
+
 /// Most of the way: descent on the smoothed loss, first over samples. Never above the start.
 fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Start> {
     let bound = Trimmed::new(level, plan, &plain.theta, context).value();
