@@ -14,6 +14,8 @@ use crate::linalg::Isa;
 const TIGHT: f64 = 1e-10;
 /// Most majorise-minimise steps.
 const STEPS: usize = 100;
+/// Rows for each coefficient from which on a smoothed loss says something.
+const MANY: usize = 20;
 
 /// The problem: constant + rho/2 |w|^2 + g'theta + the truncated losses of some terms, all in normalised units.
 pub(in crate::solver) struct Near<'a> {
@@ -28,6 +30,8 @@ pub(in crate::solver) struct Near<'a> {
     pub intercept: bool,
     /// tau
     pub ceiling: f64,
+    /// How far from its kinks a term is among these.
+    pub reach: f64,
     /// Second moments of the columns, and the sum of all caps.
     pub metric: Vec<f64>,
 }
@@ -60,7 +64,12 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
     let begin =
         Pair { theta: theta.to_vec(), dual: vec![0.0; signs.len()], objective: 1.0, gap: f64::INFINITY, iterations: 0 };
     let plan = truncated::Plan { ceiling: near.ceiling, tolerance: TIGHT, max_steps: STEPS, both: false };
-    let end = truncated::follow(&level, theta, &begin, plan, &context)?;
+    // down on the smoothed loss first: what would be dozens of steps
+    let theta = match near.ceiling.is_finite() && near.anchors.len() > MANY * theta.len() {
+        true => truncated::descend(&level, theta, near.reach.min(0.5).min(near.ceiling), plan, &context)?,
+        false => theta.to_vec(),
+    };
+    let end = truncated::follow(&level, &theta, &begin, plan, &context)?;
     let caps = kept(near.caps, &end.truncated);
     let dual = end.pair.dual.iter().zip(&caps).map(|(a, cap)| a.min(*cap)).collect();
     let certified = certify(&Level { caps: &caps, ..level.clone() }, &Pair { dual, ..end.pair }, TIGHT, true);

@@ -14,7 +14,7 @@ const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
 const LEAST_DAMPING: f64 = 1e-8;
 /// Most steps for one width; the convex problem's converge, those of the truncated one become many and small.
 const MOST_STEPS: usize = 20;
-const MOST_TRUNCATED: usize = 8;
+const MOST_TRUNCATED: usize = 12;
 /// Points of a ray.
 const RAY: usize = 12;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
