@@ -313,7 +313,6 @@ class TruncatedSVC(KernelClassifier):
         family = f"{count} of the weighted fits behind predict_proba did not converge: raise max_iter or tol, or scale the columns of X"
         return super()._complaints() + ([family] if count else [])
 
-    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def fit_files(
         self,
         files: Any,
@@ -327,7 +326,7 @@ class TruncatedSVC(KernelClassifier):
         """Fit to files that may be larger than memory.
 
         The files are read once. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
-        read again ten to forty times; the objective is that of `fit` on the same rows. Linear kernel, hinge loss and l2 penalty.
+        read again some dozen times; the objective is that of `fit` on the same rows. Linear kernel, hinge loss and l2 penalty.
         Nothing is said about single rows then: `margins_`, `outliers_` and `outlier_scores_` are None.
 
         Parameters
@@ -401,6 +400,7 @@ class TruncatedSVC(KernelClassifier):
             warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
         return self
 
+    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, for a model with ``probability="weighted"``.
 

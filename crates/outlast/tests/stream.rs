@@ -182,8 +182,10 @@ fn two_classes_plain_and_truncated() {
 fn many_classes_plain_and_truncated() {
     for (rows, cols, classes, c) in [(60_000, 4, 3, 1.0), (40_000, 6, 5, 0.1)] {
         let data = data(rows, cols, classes, rows as u64 + 1);
-        check(&data, &linear(c).truncation(Truncation::Off), SAME);
-        let model = check(&data, &linear(c), CLOSE);
+        // the last digits of many classes are beyond the interior point
+        let method = linear(c).tol(1e-7);
+        check(&data, &method.clone().truncation(Truncation::Off), SAME);
+        let model = check(&data, &method, CLOSE);
         assert!(model.predictor.intercepts.iter().sum::<f64>().abs() < 1e-8);
     }
 }

@@ -103,7 +103,7 @@ impl Truncated {
         let mut details = Details::default();
         details.set("passes", found.passes as f64);
         let status = match found.status {
-            Status::IterationLimit if found.gap <= self.common.tol => Status::Converged,
+            Status::IterationLimit | Status::Inaccurate if found.gap <= self.common.tol => Status::Converged,
             status => status,
         };
         let summary = Summary {

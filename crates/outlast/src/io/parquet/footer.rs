@@ -212,6 +212,8 @@ fn chunk(cursor: &mut Cursor) -> Outcome<RawChunk> {
 /// Holds the claims of a footer against each other and against the bytes before it.
 fn check(raw: RawFooter, end: u64) -> Outcome<Footer> {
     let (fields, leaves) = fields(&raw.schema)?;
+    let mut flat = vec![false; leaves];
+    fields.iter().filter(|field| !nested(field)).for_each(|field| flat[field.leaf] = true);
     let mut groups = Vec::new();
     let mut total = 0u64;
     for (chunks, rows) in raw.groups {
@@ -222,8 +224,7 @@ fn check(raw: RawFooter, end: u64) -> Outcome<Footer> {
         }
         let mut checked = Vec::new();
         for (leaf, chunk) in chunks.into_iter().enumerate() {
-            let flat = fields.iter().any(|field| field.leaf == leaf && !nested(field));
-            checked.push(place(chunk, flat.then_some(rows), end)?);
+            checked.push(place(chunk, flat[leaf].then_some(rows), end)?);
         }
         groups.push(Group { rows, chunks: checked });
     }

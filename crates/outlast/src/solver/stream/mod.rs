@@ -18,7 +18,7 @@
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality
 //!    gap of the whole. Rows that changed sides are gathered wherever they lie from then on. One pass a round, two to five rounds.
 //!
-//! Ends when the relative gap is below the tolerance, at a critical point of the truncated problem. Ten passes in all, thirty to forty where
+//! Ends when the relative gap is below the tolerance, at a critical point of the truncated problem. Ten passes in all, thirty to a hundred where
 //! the loss is truncated, each O(n d k) and O((d k)^2) for the rows within a window; memory O((d k)^2) beside a chunk, the sample and the gathered rows, both of which
 //! have a bound that the caller's memory sets. The objective is exact for the rows as they are given: sums are in f64.
 

@@ -118,14 +118,15 @@ impl Work<'_> {
             let lower = objective <= best.objective;
             // what is higher by no more than its gap is as good and certified
             if lower || gap <= aim && objective - best.objective <= gap * objective && best.gap > aim {
-                if objective < best.objective {
-                    best.trace.push(objective);
-                }
+                best.trace.retain(|value| *value > objective);
+                best.trace.push(objective);
                 best.objective = objective;
                 best.theta.clone_from(&now.theta);
                 (best.gap, best.outliers, best.gathered) = (gap, found.outliers, found.count);
             }
             if gap <= aim || before.is_some() && found.violators.is_empty() && !lower {
+                // what is left of the gap is the rounding of the solver in memory
+                best.status = Status::Inaccurate;
                 break;
             }
             if before.is_some() && !lower {
