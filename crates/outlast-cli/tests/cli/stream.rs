@@ -140,7 +140,7 @@ fn every_command_reads_parquet() {
         folder.run(&[&["audit", name, "--html", "page.html"][..], &options].concat()).good();
         let piped = folder.run_with_input(&["predict", "m", "-"], &std::fs::read(folder.path(name)).unwrap());
         assert_eq!(piped.good(), folder.run(&["predict", "m", "table.csv"]).good());
-        let grid = ["tune", name, "--c", "1,10", "--cv", "3"];
+        let grid = ["tune", name, "--cs", "1,10", "--cv", "3"];
         folder.run(&[&grid[..], &options].concat()).good();
     }
 }

@@ -41,7 +41,7 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
         iterations: 0,
     };
     let plan = truncated::Plan { ceiling: near.ceiling, tolerance: TIGHT, max_steps: STEPS, bases: None };
-    let end = truncated::follow(&level, &begin, plan, &context)?;
+    let end = truncated::follow(&level, &begin, near.reach.min(0.5).min(near.ceiling), plan, &context)?;
     let kept = end.solved.as_ref().unwrap_or(&end.kept);
     let caps: Vec<f64> = near.caps.iter().zip(kept).map(|(cap, kept)| if *kept { *cap } else { 0.0 }).collect();
     let certified = certify(&Level { caps: &caps, ..level.clone() }, &end.pair, TIGHT, true);
