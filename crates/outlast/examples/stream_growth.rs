@@ -52,7 +52,7 @@ impl Chunks for Made {
                 let middle = if class == 1 { 0.08 } else { -0.08 } * (column % 4) as f32;
                 *x = middle + sum / 65536.0 - 2.0;
             }
-            let wrong = (row >> 8) % 20 == 0;
+            let wrong = (row >> 8).is_multiple_of(20);
             *code = if wrong { 1 - class } else { class };
         });
         self.at += count as u64;

@@ -326,7 +326,7 @@ fn physical(element: &Element, single: bool) -> Outcome<Physical> {
 
 fn meaning(element: &Element) -> Meaning {
     let refused = |what: &str| Meaning::Refused(format!("holds {what}, which are no plain numbers"));
-    match element.logical.map(|(case, signed)| (case, signed)) {
+    match element.logical {
         Some((5, _)) => return refused("decimals"),
         Some((6, _)) => return refused("dates"),
         Some((7, _)) => return refused("times"),

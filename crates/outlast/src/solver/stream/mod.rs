@@ -223,7 +223,7 @@ impl Work<'_> {
     }
 
     /// The in-memory answer on the sample.
-    fn from_sample(&self, loss: Loss, options: &Options) -> Result<Vec<f64>> {
+    fn solve_sample(&self, loss: Loss, options: &Options) -> Result<Vec<f64>> {
         let (spec, sample) = (&self.spec, &self.survey.sample);
         let growth = self.survey.rows as f64 / sample.rows().max(1) as f64;
         let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());

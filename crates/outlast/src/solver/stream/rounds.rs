@@ -55,11 +55,11 @@ impl Work<'_> {
         let widest = WIDEST.min(self.spec.ceiling);
         let width = error(self.survey.sample.rows() as f64).clamp(NARROWEST, widest);
         let last = error(self.survey.rows as f64).clamp(NARROWEST, width);
-        let start = self.from_sample(task.loss, options)?;
+        let start = self.solve_sample(task.loss, options)?;
         let mut lowest = self.down(start, width, last)?;
         if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
             // the end that the plain optimum leads to may be another one
-            let plain = self.from_sample(task.loss.untruncated(), options)?;
+            let plain = self.solve_sample(task.loss.untruncated(), options)?;
             let other = self.down(plain, widest, last)?;
             if other.objective() < lowest.objective() {
                 lowest = other;
