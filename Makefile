@@ -48,7 +48,7 @@ rust-test:
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas polars scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas polars pyarrow scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)

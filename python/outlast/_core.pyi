@@ -7,7 +7,19 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Audited", "Fitted", "audit", "fit", "gamma_quartiles", "search_lq", "tune", "write_page"]
+__all__ = [
+    "Audited",
+    "FileRows",
+    "Fitted",
+    "audit",
+    "fit",
+    "fit_files",
+    "gamma_quartiles",
+    "open_files",
+    "search_lq",
+    "tune",
+    "write_page",
+]
 
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64] | NDArray[np.float32], int]
@@ -182,6 +194,38 @@ def audit(
     threads: int | None = None,
     progress: Callable[[str, int, float, float], object] | None = None,
 ) -> Audited: ...
+@final
+class FileRows:
+    @property
+    def classes(self) -> list[int | str]: ...
+    @property
+    def feature_names(self) -> list[str] | None: ...
+    @property
+    def in_memory(self) -> bool: ...
+    @property
+    def notes(self) -> list[str]: ...
+
+def open_files(
+    files: Sequence[_Path],
+    *,
+    target: str | None = None,
+    weight_column: str | None = None,
+    ignore: Sequence[str] = ...,
+    memory: int,
+    cache: _Path | None = None,
+    shift: bool = True,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> FileRows: ...
+def fit_files(
+    rows: FileRows,
+    method: str,
+    parameters: Mapping[str, Any],
+    *,
+    balanced: bool = False,
+    threads: int | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> Fitted: ...
 def fit(
     x: _Matrix,
     codes: NDArray[np.uint32],

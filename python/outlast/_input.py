@@ -157,6 +157,22 @@ def limit(value: Any) -> float | None:
     return None if value is None else real("time_limit", value)
 
 
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def memory(value: Any) -> int:
+    """Bytes: a number, or a text like "512MB"."""
+    if isinstance(value, str):
+        text = value.strip().upper()
+        number, unit = text[:-2].strip(), text[-2:]
+        try:
+            bytes_ = float(number) * _UNITS[unit]
+        except (KeyError, ValueError):
+            raise ValueError(f"memory = {value!r} is not allowed: memory must be a number of bytes, or a text like \"512MB\"") from None
+        value = int(bytes_) if np.isfinite(bytes_) else -1
+    return whole("memory", value, 64 * 10**6, 2**62)
+
+
 def seed(random_state: Any) -> int:
     """A seed for the core. None draws the same numbers every time."""
     if random_state is None:

@@ -16,6 +16,7 @@ mod page;
 mod pool;
 mod search;
 mod storage;
+mod stream;
 mod tune;
 
 use pyo3::prelude::*;
@@ -32,6 +33,8 @@ mod _core {
     use crate::page::write_page;
     #[pymodule_export]
     use crate::search::search_lq;
+    #[pymodule_export]
+    use crate::stream::{FileRows, fit_files, open_files};
     #[pymodule_export]
     use crate::tune::tune;
 }

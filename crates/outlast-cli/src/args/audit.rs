@@ -27,7 +27,7 @@ kept. Every byte but the new labels stays as it is; gzipped data are written unp
 /// Arguments of `outlast audit`.
 #[derive(Args)]
 pub struct AuditArgs {
-    /// Labelled data: CSV or LIBSVM text, plain or gzipped; - is standard input
+    /// Labelled data: CSV or LIBSVM text, plain or gzipped, or Parquet; - is standard input
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
     /// Write the suspects to this CSV file, most suspect first; - is standard output. Text that a spreadsheet would take for a

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use outlast::io::{Format, Header, ReadOptions, TargetColumn};
+use std::path::PathBuf;
 
 /// How data files are read.
 #[derive(Args, Clone)]
@@ -34,6 +35,40 @@ pub struct DataArgs {
     pub zero_based: bool,
 }
 
+/// How data larger than memory are read.
+#[derive(Args, Clone)]
+pub struct StreamArgs {
+    /// Read the data in parts, several times: for data larger than memory. Linear kernel, hinge loss, l2 penalty
+    #[arg(long, help_heading = "Data")]
+    pub stream: bool,
+    /// Memory that --stream may use, like 512MB or 4GB
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "1GB", requires = "stream", help_heading = "Data")]
+    pub memory: usize,
+    /// Folder in which --stream keeps the rows while it works, 4 bytes a value [default: that of temporary files]
+    #[arg(long, value_name = "FOLDER", requires = "stream", help_heading = "Data")]
+    pub cache: Option<PathBuf>,
+}
+
+/// Least memory of a fit in parts.
+const LEAST_MEMORY: f64 = 64e6;
+
+fn memory(text: &str) -> Result<usize, String> {
+    let text = text.trim();
+    let digits = text.find(|sign: char| !(sign.is_ascii_digit() || sign == '.')).unwrap_or(text.len());
+    let unit = match text[digits..].trim().to_ascii_uppercase().as_str() {
+        "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => return Err("must be a number with a unit: 512MB, 4GB".into()),
+    };
+    match text[..digits].parse::<f64>() {
+        Ok(number) if number * unit >= LEAST_MEMORY && number * unit <= 1e18 => Ok((number * unit) as usize),
+        Ok(_) => Err("must be at least 64MB".into()),
+        Err(_) => Err("must be a number with a unit: 512MB, 4GB".into()),
+    }
+}
+
 /// Formats by name.
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum FormatArg {
@@ -43,6 +78,8 @@ pub enum FormatArg {
     Csv,
     /// label index:value index:value ...
     Libsvm,
+    /// Columns in binary form
+    Parquet,
 }
 
 impl DataArgs {
@@ -53,6 +90,7 @@ impl DataArgs {
                 FormatArg::Auto => Format::Auto,
                 FormatArg::Csv => Format::Csv,
                 FormatArg::Libsvm => Format::Libsvm,
+                FormatArg::Parquet => Format::Parquet,
             },
             header: match (self.header, self.no_header) {
                 (true, _) => Header::Yes,

@@ -155,9 +155,18 @@ impl MethodArgs {
             }
         }
         self.check_options()?;
+        Ok(self.without_data()?.check()?)
+    }
+
+    /// Checks that the method can be fitted to data in parts.
+    pub fn check_chunks(&self) -> Result<(), Failure> {
+        Ok(self.without_data()?.check_chunks()?)
+    }
+
+    fn without_data(&self) -> Result<Box<dyn Estimator>, Failure> {
         // which matrix is given matters here, not what is in it
         let given = |file: &Option<PathBuf>| file.as_ref().map(|_| Vec::new());
-        Ok(self.method(ClassWeight::Equal, given(&self.utility), given(&self.cost))?.check()?)
+        self.method(ClassWeight::Equal, given(&self.utility), given(&self.cost))
     }
 
     /// The method and its parameters, for data with these labels.

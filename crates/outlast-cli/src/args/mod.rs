@@ -6,7 +6,7 @@ mod method;
 pub mod reproduce;
 pub mod tune;
 
-pub use data::DataArgs;
+pub use data::{DataArgs, StreamArgs};
 pub use method::MethodArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -86,6 +86,7 @@ const FIT_EXAMPLES: &str = "Examples:
   outlast fit data.csv --method lq --q 0.5            selects fewer; see also outlast tune
   outlast fit data.csv --method reh                   convex relaxation, with a bound of the global optimum
   outlast fit small.csv --truncation 0 --global       look for the global optimum, and prove it if it can be
+  outlast fit --stream part*.parquet --memory 512MB --kernel linear      data larger than memory
   outlast fit data.csv --outliers suspects.csv        every row with its margin, the worst are worth a look
   zcat data.csv.gz | outlast fit - --json             one JSON object for programs";
 
@@ -150,9 +151,9 @@ pub struct OutputArgs {
 /// Arguments of `outlast fit`.
 #[derive(Args)]
 pub struct FitArgs {
-    /// Training data: CSV or LIBSVM text, plain or gzipped; - is standard input
-    #[arg(value_name = "DATA")]
-    pub data: PathBuf,
+    /// Training data: CSV or LIBSVM text, plain or gzipped, or Parquet; - is standard input. Several files only with --stream
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Vec<PathBuf>,
     /// Write the model to this file (all of it, or none); - is standard output
     #[arg(short, long, value_name = "MODEL")]
     pub output: Option<PathBuf>,
@@ -165,6 +166,8 @@ pub struct FitArgs {
     pub weight_column: Option<String>,
     #[command(flatten)]
     pub input: DataArgs,
+    #[command(flatten)]
+    pub stream: StreamArgs,
     #[command(flatten)]
     pub method: MethodArgs,
     #[command(flatten)]
@@ -247,7 +250,7 @@ pub struct ExportArgs {
 /// Arguments of `outlast gamma`.
 #[derive(Args)]
 pub struct GammaArgs {
-    /// Labelled data: CSV or LIBSVM text, plain or gzipped; - is standard input
+    /// Labelled data: CSV or LIBSVM text, plain or gzipped, or Parquet; - is standard input
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
     /// Column of the sample weights: a name or a number

@@ -26,7 +26,7 @@ are given up on the way; --halving compares them on few rows first (lq solves al
 /// Arguments of `outlast tune`.
 #[derive(Args)]
 pub struct TuneArgs {
-    /// Training data: CSV or LIBSVM text, plain or gzipped; - is standard input
+    /// Training data: CSV or LIBSVM text, plain or gzipped, or Parquet; - is standard input
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
     /// Write the model to this file (all of it, or none); - is standard output

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::output::{self, Pairs, class_json, class_text, classes_text, count, csv_field, listed, seconds, short};
 use crate::watch::Watch;
 use outlast::error::shown;
-use outlast::{Class, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
+use outlast::model::{Rows, StreamRequest};
+use outlast::{Class, Dense, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -33,7 +34,8 @@ pub fn run(request: &FitArgs) -> Result<(), Failure> {
     let (model, outliers) = (request.output.as_deref(), request.outliers.as_deref());
     let taken = destination::check(&[("--output", model), ("--outliers", outliers)], request.show.json)?;
     destination::check_no_terminal("--output", model)?;
-    request.method.check(&request.data)?;
+    let first = only_one_unless_streamed(request)?;
+    request.method.check(first)?;
     let watch = Watch::start(request.show.quiet);
     let fitted = fit(request, &watch)?;
     watch.say("writing");
@@ -73,11 +75,31 @@ pub fn tell(fitted: &Fitted, quiet: bool) {
     }
 }
 
+/// The first file, where the others are in place.
+fn only_one_unless_streamed(request: &FitArgs) -> Result<&Path, Failure> {
+    if request.stream.stream && request.outliers.is_some() {
+        return Err(Failure::Usage("--outliers says something about every row; it does not go with --stream".into()));
+    }
+    match &request.data[..] {
+        [first] => Ok(first),
+        [first, ..] if request.stream.stream => Ok(first),
+        files => Err(Failure::Usage(format!("{} files of data; several are read only with --stream", files.len()))),
+    }
+}
+
 fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
     let start = Instant::now();
-    watch.say(format!("reading {}", request.data.display()));
-    let table = io::read_table(&request.data, &request.input.options(request.weight_column.as_deref()))?;
-    let read_seconds = start.elapsed().as_secs_f64();
+    let first = only_one_unless_streamed(request)?;
+    watch.say(format!("reading {}", first.display()));
+    let options = request.input.options(request.weight_column.as_deref());
+    if request.stream.stream {
+        return stream(request, &options, watch);
+    }
+    let table = io::read_table(first, &options)?;
+    fit_table(table, request, start.elapsed().as_secs_f64(), watch)
+}
+
+fn fit_table(table: io::Table, request: &FitArgs, read_seconds: f64, watch: &Watch) -> Result<Fitted, Failure> {
     let labels = labels_of(&table)?;
     let parameters = request.method.parameters(labels)?;
     watch.say("fitting");
@@ -93,6 +115,46 @@ fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
         parameters.fit_labels(table.design(), labels, &fit)
     })?;
     let fit_seconds = start.elapsed().as_secs_f64();
+    Ok(Fitted { table, model, read_seconds, fit_seconds })
+}
+
+/// Fits to files that may be larger than memory.
+fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result<Fitted, Failure> {
+    // what can't be done is said before anything is read
+    request.method.check_chunks()?;
+    let (memory, cache) = (request.stream.memory, request.stream.cache.clone());
+    let how = io::StreamOptions { memory, cache, shift: !request.method.no_intercept };
+    let start = Instant::now();
+    let opened = watch.run(None, |_| false, |control| io::open_stream(&request.data, options, &how, &control))?;
+    let read_seconds = start.elapsed().as_secs_f64();
+    let (mut rows, classes, feature_names, notes) = match opened {
+        io::Stream::Whole(table) => return fit_table(table, request, read_seconds, watch),
+        io::Stream::Cached { rows, classes, feature_names, notes } => (rows, classes, feature_names, notes),
+    };
+    let labels = Labels::from_codes(classes.clone(), Vec::new())?;
+    let parameters = request.method.parameters(&labels)?;
+    watch.say("fitting");
+    let start = Instant::now();
+    let model = watch.run(
+        request.method.time_limit,
+        |_| false,
+        |control| {
+            let names = feature_names.as_deref();
+            parameters
+                .fit_chunks(&mut rows, &StreamRequest { classes: &classes, feature_names: names, memory, control })
+        },
+    )?;
+    let fit_seconds = start.elapsed().as_secs_f64();
+    // the rows are not at hand, but what they are is
+    let table = io::Table {
+        x: Rows::Dense(Dense::new(0, model.predictor.features, Vec::new())?),
+        labels: None,
+        weights: None,
+        feature_names,
+        lines: Vec::new(),
+        source: request.data[0].clone(),
+        notes,
+    };
     Ok(Fitted { table, model, read_seconds, fit_seconds })
 }
 
@@ -247,7 +309,10 @@ impl Fitted {
         if let Some(bound) = summary.details.get("lower_bound") {
             pairs.add("lower bound", self.bound_text(bound));
         }
-        pairs.add("support", format!("{} of {}", self.model.support_count(), count(summary.rows, "row", "rows")));
+        if self.model.training.is_some() {
+            let rows = count(summary.rows, "row", "rows");
+            pairs.add("support", format!("{} of {rows}", self.model.support_count()));
+        }
         if summary.truncation.is_some() || summary.outliers > 0 {
             let by_class = self.outliers_by_class();
             let some: Vec<(&Class, usize)> =

@@ -14,5 +14,6 @@ mod reference;
 mod refusals;
 mod reproduce;
 mod round_trip;
+mod stream;
 mod travel;
 mod tune;

@@ -73,7 +73,7 @@ fn bad_data_are_named_with_line_and_column() {
         ("f.svm", b"1 1:1\n0 2:1 1:1\n", "f.svm, line 2, column 7: feature index 1 after 2"),
         ("g.svm", b"1 0:1\n", "--zero-based"),
         ("h.csv", b"1,2\0,a\n", "zero byte"),
-        ("i.parquet", b"PAR1", "not supported yet; convert to CSV"),
+        ("i.parquet", b"PAR1", "too short for a Parquet file"),
         ("j.csv.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0", "truncated"),
     ] {
         folder.file(name, content);

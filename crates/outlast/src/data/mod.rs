@@ -1,5 +1,6 @@
 //! What comes in: the design matrix, the labels, the sample weights. Nothing here knows of losses or solvers.
 
+mod chunks;
 mod columns;
 mod design;
 mod labels;
@@ -7,6 +8,7 @@ mod map;
 mod repeated;
 mod standard;
 
+pub use chunks::{Chunk, Chunks, Parts};
 pub use columns::Columns;
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};

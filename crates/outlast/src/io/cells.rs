@@ -3,8 +3,9 @@
 use super::columns::{Columns, Role};
 use super::csv::{Record, Records, has_header, header_names};
 use super::field::number;
+use super::parquet;
 use super::source::{Source, display_name};
-use super::table::{Format, ReadOptions};
+use super::table::{Format, ReadOptions, Table};
 use crate::error::Result;
 use std::io::Read;
 use std::path::Path;
@@ -24,16 +25,15 @@ pub struct Cells {
     pub first_line: usize,
 }
 
-/// Reads the cells of CSV text from memory or any other reader; `name` stands for the file in messages and for guessing the format.
+/// Reads the cells of CSV text or of a Parquet file's columns in use from memory or any other reader; `name` stands for the file in messages and for guessing the format.
 /// LIBSVM text has no cells: the answer is empty. So it is, but for its header, where the table holds more than `most` bytes.
 pub fn read_cells(reader: impl Read, name: impl AsRef<Path>, options: &ReadOptions, most: usize) -> Result<Cells> {
     let source = Source::new(Box::new(reader), display_name(name.as_ref()))?;
-    let format = match options.format {
-        Format::Auto => source.guess_format(),
-        given => given,
-    };
-    if format == Format::Libsvm {
-        return Ok(Cells::default());
+    let format = source.format(options.format)?;
+    match format {
+        Format::Libsvm => return Ok(Cells::default()),
+        Format::Parquet => return of_table(&parquet::read(source, options, None)?, most),
+        _ => {}
     }
     let mut records = Records::new(source, options.delimiter);
     let (mut first, mut record) = (Record::default(), Record::default());
@@ -62,6 +62,33 @@ pub fn read_cells(reader: impl Read, name: impl AsRef<Path>, options: &ReadOptio
         more = records.next(&mut record)?;
     }
     Ok(cells)
+}
+
+/// The cells of a table that has no text of its own: the features as numbers, then the labels.
+fn of_table(table: &Table, most: usize) -> Result<Cells> {
+    let (x, rows, cols) = (table.design(), table.rows(), table.cols());
+    let header = table.feature_names.clone().map(|mut names| {
+        names.extend(table.labels.as_ref().map(|_| "label".to_string()));
+        names
+    });
+    let empty = Cells { header, columns: Vec::new(), numeric: Vec::new(), target_column: None, first_line: 1 };
+    // a number takes three bytes at least, and a cell some more to hold it
+    if rows.saturating_mul(cols) > most / 3 {
+        return Ok(empty);
+    }
+    let mut columns = vec![Vec::with_capacity(rows); cols];
+    let mut values = vec![0.0; cols];
+    for row in 0..rows {
+        x.copy_row(row, &mut values);
+        columns.iter_mut().zip(&values).for_each(|(column, value)| column.push(value.to_string()));
+    }
+    let mut numeric = vec![true; cols];
+    if let Some(labels) = &table.labels {
+        columns.push(labels.codes().iter().map(|&code| labels.classes()[code as usize].to_string()).collect());
+        numeric.push(false);
+    }
+    let target_column = table.labels.as_ref().map(|_| cols);
+    Ok(Cells { columns, numeric, target_column, ..empty })
 }
 
 impl Cells {

@@ -140,47 +140,74 @@ impl<'a> Records<'a> {
 /// Reads a CSV text.
 pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
     let name = source.name.clone();
-    let mut records = Records::new(source, options.delimiter);
-    let (mut first, mut record) = (Record::default(), Record::default());
-    if !records.next(&mut first)? {
-        return Err(records.lines.whole("the file is empty"));
+    let mut reader = Reader::open(source, options, expected)?;
+    reader.next(usize::MAX)?;
+    reader.rows.finish(name)
+}
+
+/// A CSV text, read some rows at a time.
+pub(super) struct Reader<'a> {
+    records: Records<'a>,
+    /// Records that were read to recognise the columns and are still to be taken in.
+    waiting: [Option<Record>; 2],
+    record: Record,
+    pub(super) rows: Collector,
+    /// Whether the first column may be nothing but row numbers: it has no name.
+    maybe_numbering: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the first records and decides what each column is.
+    pub(super) fn open(source: Source<'a>, options: &ReadOptions, expected: Option<&Expected>) -> Result<Reader<'a>> {
+        let mut records = Records::new(source, options.delimiter);
+        let (mut first, mut record) = (Record::default(), Record::default());
+        if !records.next(&mut first)? {
+            return Err(records.lines.whole("the file is empty"));
+        }
+        let more = records.next(&mut record)?;
+        let with_header = has_header(&first, more.then_some(&record), options);
+        let header = if with_header { Some(header_names(&first, &records.lines)?) } else { None };
+        let columns = Columns { count: first.fields.len(), header: header.as_deref() };
+        let at_first = |problem| records.lines.at(first.line, None, None, problem);
+        let plan = columns.plan(options, expected).map_err(at_first)?;
+        if with_header && !more {
+            return Err(records.lines.whole("the file has a header and no data"));
+        }
+        let unnamed = with_header && first.iter().next().is_some_and(|name| name.trim_ascii().is_empty());
+        // a model says itself which columns it wants
+        let maybe_numbering = unnamed && expected.is_none() && plan.roles[0] == Role::Feature(0) && plan.features > 1;
+        let rows = Collector::new(plan, header);
+        let waiting = [(!with_header).then_some(first), more.then_some(record)];
+        Ok(Reader { records, waiting, record: Record::default(), rows, maybe_numbering })
     }
-    let more = records.next(&mut record)?;
-    let with_header = has_header(&first, more.then_some(&record), options);
-    let header = if with_header { Some(header_names(&first, &records.lines)?) } else { None };
-    let columns = Columns { count: first.fields.len(), header: header.as_deref() };
-    let at_first = |problem| records.lines.at(first.line, None, None, problem);
-    let plan = columns.plan(options, expected).map_err(at_first)?;
-    if with_header && !more {
-        return Err(records.lines.whole("the file has a header and no data"));
+
+    /// Adds up to `most` rows to those collected.
+    pub(super) fn next(&mut self, most: usize) -> Result<()> {
+        let mut left = most;
+        for record in self.waiting.iter_mut().filter_map(Option::take) {
+            self.rows.push(&record, &self.records.lines)?;
+            left = left.saturating_sub(1);
+        }
+        while left > 0 && self.records.next(&mut self.record)? {
+            self.rows.push(&self.record, &self.records.lines)?;
+            left -= 1;
+        }
+        if std::mem::take(&mut self.maybe_numbering) && self.rows.first_feature_counts() {
+            self.rows.drop_first_feature();
+        }
+        Ok(())
     }
-    let unnamed = with_header && first.iter().next().is_some_and(|name| name.trim_ascii().is_empty());
-    // a model says itself which columns it wants
-    let maybe_numbering = unnamed && expected.is_none() && plan.roles[0] == Role::Feature(0) && plan.features > 1;
-    let mut rows = Collector::new(plan, header);
-    if !with_header {
-        rows.push(&first, &records.lines)?;
-    }
-    let mut more = more;
-    while more {
-        rows.push(&record, &records.lines)?;
-        more = records.next(&mut record)?;
-    }
-    if maybe_numbering && rows.first_feature_counts() {
-        rows.drop_first_feature();
-    }
-    rows.finish(name)
 }
 
 /// Rows read so far.
-struct Collector {
-    plan: Plan,
+pub(super) struct Collector {
+    pub(super) plan: Plan,
     header: Option<Vec<String>>,
-    values: Vec<f64>,
-    names: Names,
-    weights: Vec<f64>,
-    lines: Vec<u64>,
-    notes: Vec<String>,
+    pub(super) values: Vec<f64>,
+    pub(super) names: Names,
+    pub(super) weights: Vec<f64>,
+    pub(super) lines: Vec<u64>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Collector {
@@ -235,6 +262,13 @@ impl Collector {
             at % width != 1
         });
         self.plan.features -= 1;
+        for role in &mut self.plan.roles {
+            *role = match *role {
+                Role::Feature(0) => Role::Ignored,
+                Role::Feature(position) => Role::Feature(position - 1),
+                other => other,
+            };
+        }
         self.plan.names.iter_mut().for_each(|names| drop(names.remove(0)));
         let note =
             "column 1 has no name and counts the rows, so it is left out; give it a name to keep it as a feature";
@@ -254,15 +288,19 @@ impl Collector {
     }
 }
 
-fn label(field: &[u8]) -> std::result::Result<&str, Problem> {
+pub(super) fn label(field: &[u8]) -> std::result::Result<&str, Problem> {
     let text = std::str::from_utf8(field).map_err(|_| format!("the label {} is not UTF-8", quote(field)))?.trim();
     if is_missing_label(text.as_bytes()) { Err(missing(text.as_bytes())) } else { Ok(text) }
 }
 
-fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
-    match number(field)? {
-        value if value >= 0.0 => Ok(value),
-        value => Err(format!("a weight of {value} is not allowed: weights must be >= 0").into()),
+pub(super) fn weight(field: &[u8]) -> std::result::Result<f64, Problem> {
+    allowed_weight(number(field)?)
+}
+
+pub(super) fn allowed_weight(value: f64) -> std::result::Result<f64, Problem> {
+    match value >= 0.0 {
+        true => Ok(value),
+        false => Err(format!("a weight of {value} is not allowed: weights must be >= 0").into()),
     }
 }
 

@@ -18,35 +18,19 @@ pub(super) const LARGEST_INDEX: u64 = u32::MAX as u64 - 1;
 /// Reads LIBSVM text.
 pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
     let name = source.name.clone();
-    let mut lines = Lines::new(source);
-    if let TargetColumn::Given(column) = &options.target {
-        let column = quote(column.as_bytes());
-        return Err(lines.whole(format!("LIBSVM text has its labels in front; there is no target column {column}")));
-    }
-    if options.weight_column.is_some() {
-        return Err(lines.whole("LIBSVM text has no column of weights"));
-    }
-    if !options.ignore.is_empty() {
-        return Err(lines.whole("LIBSVM text has no columns that could be ignored"));
-    }
-    let labelled = options.target != TargetColumn::Absent && expected.is_none_or(|expected| expected.labels);
-    let limit = expected.map(|expected| expected.features).or(options.features);
-    let mut rows = Collector { labelled, zero_based: options.zero_based, limit, ..Collector::default() };
-    let mut line = Vec::new();
-    while lines.next_line(&mut line)? {
-        let content = line.iter().position(|&byte| byte == b'#').map_or(&line[..], |comment| &line[..comment]);
-        rows.push(content, lines.line()).map_err(|wrong| wrong.into_error(&line, &lines))?;
-    }
+    let mut reader = Reader::open(source, options, expected)?;
+    reader.next(usize::MAX)?;
+    let Reader { lines, mut rows, .. } = reader;
     rows.starts.push(rows.values.len());
     if rows.lines.is_empty() {
         return Err(lines.whole("the file is empty"));
     }
-    let cols = limit.unwrap_or(rows.width);
+    let cols = rows.limit.unwrap_or(rows.width);
     if cols == 0 {
         return Err(lines.whole("no row has any feature"));
     }
+    let labels = rows.labelled.then(|| rows.names.finish());
     let x = Csr::new(rows.lines.len(), cols, rows.starts, rows.columns, rows.values)?;
-    let labels = labelled.then(|| rows.names.finish());
     Ok(Table {
         x: Rows::Sparse(x),
         labels,
@@ -56,6 +40,68 @@ pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expe
         source: name,
         notes: Vec::new(),
     })
+}
+
+/// LIBSVM text, read some rows at a time.
+pub(super) struct Reader<'a> {
+    lines: Lines<'a>,
+    line: Vec<u8>,
+    pub(super) rows: Collector,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn open(source: Source<'a>, options: &ReadOptions, expected: Option<&Expected>) -> Result<Reader<'a>> {
+        let lines = Lines::new(source);
+        if let TargetColumn::Given(column) = &options.target {
+            let column = quote(column.as_bytes());
+            return Err(lines.whole(format!("LIBSVM text has its labels in front; there is no target column {column}")));
+        }
+        if options.weight_column.is_some() {
+            return Err(lines.whole("LIBSVM text has no column of weights"));
+        }
+        if !options.ignore.is_empty() {
+            return Err(lines.whole("LIBSVM text has no columns that could be ignored"));
+        }
+        let labelled = options.target != TargetColumn::Absent && expected.is_none_or(|expected| expected.labels);
+        let limit = expected.map(|expected| expected.features).or(options.features);
+        let rows = Collector { labelled, zero_based: options.zero_based, limit, ..Collector::default() };
+        Ok(Reader { lines, line: Vec::new(), rows })
+    }
+
+    /// Adds up to `most` rows to those collected.
+    pub(super) fn next(&mut self, most: usize) -> Result<()> {
+        let end = self.rows.lines.len().saturating_add(most);
+        while self.rows.lines.len() < end && self.lines.next_line(&mut self.line)? {
+            let line = &self.line;
+            let content = line.iter().position(|&byte| byte == b'#').map_or(&line[..], |comment| &line[..comment]);
+            self.rows.push(content, self.lines.line()).map_err(|wrong| wrong.into_error(line, &self.lines))?;
+        }
+        Ok(())
+    }
+
+    /// The rows collected, each `cols` wide, and none left.
+    pub(super) fn take_dense(&mut self, cols: usize, out: &mut Vec<f64>) -> usize {
+        let count = self.rows.lines.len();
+        self.rows.starts.push(self.rows.values.len());
+        out.clear();
+        out.resize(count * cols, 0.0);
+        for row in 0..count {
+            for at in self.rows.starts[row]..self.rows.starts[row + 1] {
+                out[row * cols + self.rows.columns[at] as usize] = self.rows.values[at];
+            }
+        }
+        self.discard()
+    }
+
+    /// Forgets the rows collected; returns how many they were.
+    pub(super) fn discard(&mut self) -> usize {
+        let count = self.rows.lines.len();
+        self.rows.starts.clear();
+        self.rows.columns.clear();
+        self.rows.values.clear();
+        self.rows.lines.clear();
+        count
+    }
 }
 
 /// Something wrong at a byte of the line.
@@ -73,15 +119,15 @@ impl Wrong {
 
 /// Rows read so far.
 #[derive(Default)]
-struct Collector {
+pub(super) struct Collector {
     labelled: bool,
     zero_based: bool,
     limit: Option<usize>,
-    names: Names,
+    pub(super) names: Names,
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
-    width: usize,
+    pub(super) width: usize,
     lines: Vec<u64>,
 }
 

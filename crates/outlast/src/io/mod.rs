@@ -2,8 +2,9 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, a file or standard input, into a [`Table`] |
+//! | [`read_table`] | CSV or LIBSVM text, plain or gzipped, or Parquet, a file or standard input, into a [`Table`] |
 //! | [`read_for_model`] | the same, with its columns brought into the order a model expects |
+//! | [`open_stream`] | files of any length, for fits that read their rows in chunks |
 //! | [`read_payoff`] | a utility or cost matrix from CSV, in the order of the classes |
 //! | [`save_model`], [`load_model`] | model files: versioned, checksummed, exact to the bit, written atomically |
 //! | [`load_model`] | model files of LIBSVM as well, for prediction |
@@ -46,8 +47,10 @@ mod model_file;
 mod names;
 #[cfg(feature = "page")]
 mod page;
+mod parquet;
 mod payoff;
 mod source;
+mod stream;
 mod suspects;
 mod table;
 
@@ -64,5 +67,6 @@ pub use names::match_class;
 #[cfg(feature = "page")]
 pub use page::{Page, Suspect, save_page, write_page};
 pub use payoff::read_payoff;
+pub use stream::{CachedRows, Stream, StreamOptions, open_stream};
 pub use suspects::write_suspects;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};

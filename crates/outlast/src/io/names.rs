@@ -37,7 +37,20 @@ impl Names {
     }
 
     /// The labels: whole numbers if every one of them is, else texts.
-    pub fn finish(self) -> Labels {
+    pub fn finish(mut self) -> Labels {
+        let codes = self.take_codes();
+        let (classes, position) = self.classes();
+        let codes = codes.into_iter().map(|code| position[code as usize]).collect();
+        Labels::from_codes(classes, codes).unwrap_or_else(|_| Labels::new(Vec::<Class>::new()))
+    }
+
+    /// The labels added since the last time, in the order in which texts were met.
+    pub fn take_codes(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.codes)
+    }
+
+    /// The classes so far, sorted, and where each text that was met is among them.
+    pub fn classes(self) -> (Vec<Class>, Vec<u32>) {
         let mut texts: Vec<(String, u32)> = self.seen.into_iter().collect();
         texts.sort_by_key(|(_, code)| *code);
         let integers: Option<Vec<Class>> = texts.iter().map(|(text, _)| integer(text).map(Class::Int)).collect();
@@ -47,8 +60,7 @@ impl Names {
         classes.dedup();
         let position: Vec<u32> =
             of_text.iter().map(|class| classes.binary_search(class).unwrap_or_default() as u32).collect();
-        let codes = self.codes.into_iter().map(|code| position[code as usize]).collect();
-        Labels::from_codes(classes, codes).unwrap_or_else(|_| Labels::new(Vec::<Class>::new()))
+        (classes, position)
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a name to plain text: opening, unpacking, recognising.
+//! From a name to plain text, or the bytes of a Parquet file: opening, unpacking, recognising.
 
 use super::table::Format;
 use crate::error::{Error, ParseKind, Result};
@@ -18,6 +18,8 @@ pub(super) struct Source<'a> {
     pub prefix: Vec<u8>,
     /// Whether it began with a byte order mark, which is taken off.
     pub marked: bool,
+    /// The file itself, where it was opened by name: a Parquet file is not read from front to back.
+    pub file: Option<File>,
     rest: Box<dyn Read + 'a>,
 }
 
@@ -50,14 +52,12 @@ impl<'a> Source<'a> {
         if path == Path::new("-") {
             return Source::new(Box::new(io::stdin().lock()), name);
         }
-        if has_extension(path, "parquet") {
-            return Err(whole_file(&name, PARQUET));
-        }
         let file = File::open(path).map_err(|error| Error::io(&name, error))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(whole_file(&name, "is a folder, not a file"));
         }
-        Source::new(Box::new(file), name)
+        let again = file.try_clone().ok();
+        Ok(Source { file: again, ..Source::new(Box::new(file), name)? })
     }
 
     /// Takes text from any reader, unpacking it if it is gzipped.
@@ -66,6 +66,9 @@ impl<'a> Source<'a> {
         raw.by_ref().take(8).read_to_end(&mut magic).map_err(|error| Error::io(&name, error))?;
         if let Some(problem) = foreign(&magic) {
             return Err(whole_file(&name, problem));
+        }
+        if magic.starts_with(PARQUET) {
+            return Ok(Source { name, prefix: magic, marked: false, file: None, rest: raw });
         }
         let packed = magic.starts_with(&[0x1f, 0x8b]);
         let raw = Cursor::new(magic).chain(raw);
@@ -77,7 +80,7 @@ impl<'a> Source<'a> {
             prefix.drain(..3);
         }
         check_text(&name, &prefix)?;
-        Ok(Source { name, prefix, marked, rest: text })
+        Ok(Source { name, prefix, marked, file: None, rest: text })
     }
 
     /// The whole text, beginning included.
@@ -85,8 +88,22 @@ impl<'a> Source<'a> {
         (self.name, Cursor::new(self.prefix).chain(self.rest))
     }
 
+    /// The format asked for, if the file can be of it, else the likely one.
+    pub fn format(&self, asked: Format) -> Result<Format> {
+        match asked {
+            Format::Auto => Ok(self.guess_format()),
+            Format::Csv | Format::Libsvm if self.prefix.starts_with(PARQUET) => {
+                Err(whole_file(&self.name, "is a Parquet file, not text"))
+            }
+            given => Ok(given),
+        }
+    }
+
     /// The format by the name's ending, else by the first line that says something.
-    pub fn guess_format(&self) -> Format {
+    fn guess_format(&self) -> Format {
+        if self.prefix.starts_with(PARQUET) || has_extension(&self.name, "parquet") {
+            return Format::Parquet;
+        }
         let stem = if has_extension(&self.name, "gz") { self.name.with_extension("") } else { self.name.clone() };
         if ["csv", "tsv", "tab"].iter().any(|ending| has_extension(&stem, ending)) {
             return Format::Csv;
@@ -105,7 +122,8 @@ impl<'a> Source<'a> {
     }
 }
 
-const PARQUET: &str = "Parquet files are not supported yet; convert to CSV";
+/// How a Parquet file begins.
+const PARQUET: &[u8] = b"PAR1";
 
 fn has_extension(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
@@ -114,7 +132,6 @@ fn has_extension(path: &Path, ending: &str) -> bool {
 /// Well-known files that are not text.
 fn foreign(magic: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
-        (b"PAR1", PARQUET),
         (b"PK\x03\x04", "is a zip archive or a spreadsheet; unpack it or save it as CSV"),
         (b"BZh", "is compressed with bzip2; unpack it or use gzip"),
         (b"\xfd7zXZ\0", "is compressed with xz; unpack it or use gzip"),

@@ -2,7 +2,7 @@
 
 use super::columns::Expected;
 use super::source::{Source, display_name};
-use super::{csv, libsvm};
+use super::{csv, libsvm, parquet};
 use crate::data::{Design, Labels};
 use crate::error::Result;
 use crate::model::{Predictor, Rows};
@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 /// The formats of data files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// By the name's ending, else by the first line.
+    /// By how the file begins, by the name's ending, else by the first line.
     #[default]
     Auto,
     /// Fields between commas, semicolons or tabs.
     Csv,
     /// `label index:value index:value ...`
     Libsvm,
+    /// Columns of numbers and texts in binary form.
+    Parquet,
 }
 
 /// Whether a CSV file starts with the names of its columns.
@@ -57,9 +59,9 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
     /// The column of the labels.
     pub target: TargetColumn,
-    /// The column of the sample weights, by name or number (CSV).
+    /// The column of the sample weights, by name or number (CSV, Parquet).
     pub weight_column: Option<String>,
-    /// Columns that are left out, by name or number (CSV).
+    /// Columns that are left out, by name or number (CSV, Parquet).
     pub ignore: Vec<String>,
     /// Number of features, where the largest index of the file may be smaller (LIBSVM).
     pub features: Option<usize>,
@@ -70,7 +72,7 @@ pub struct ReadOptions {
 /// What a data file holds.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The features: dense from CSV, sparse from LIBSVM text.
+    /// The features: dense from CSV and Parquet, sparse from LIBSVM text.
     pub x: Rows,
     /// The labels, if the file has any and they were asked for.
     pub labels: Option<Labels>,
@@ -78,7 +80,7 @@ pub struct Table {
     pub weights: Option<Vec<f64>>,
     /// Names of the features, if the file has a header.
     pub feature_names: Option<Vec<String>>,
-    /// One-based line where each row starts.
+    /// One-based line where each row starts; in a Parquet file the number of the row.
     pub lines: Vec<u64>,
     /// The file as the user named it.
     pub source: PathBuf,
@@ -130,12 +132,10 @@ pub fn read_for_model(
 }
 
 pub(super) fn read(source: Source, options: &ReadOptions, expected: Option<&Expected>) -> Result<Table> {
-    let format = match options.format {
-        Format::Auto => source.guess_format(),
-        given => given,
-    };
+    let format = source.format(options.format)?;
     match format {
         Format::Libsvm => libsvm::read(source, options, expected),
+        Format::Parquet => parquet::read(source, options, expected),
         _ => csv::read(source, options, expected),
     }
 }

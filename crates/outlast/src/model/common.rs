@@ -1,8 +1,8 @@
 //! What every method is told: the parameters they share, the checks of these, and the request of a fit.
 
-use super::{Model, fit};
+use super::{Model, StreamRequest, fit};
 use crate::control::Control;
-use crate::data::{Design, Labels};
+use crate::data::{Chunks, Design, Labels};
 use crate::error::{Error, Result, quoted};
 use crate::problem::Kernel;
 use crate::solver::{Options, Solution, Start, Status};
@@ -97,6 +97,16 @@ pub trait Estimator: Sync {
 
     /// Fits.
     fn fit_labels(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<Model>;
+
+    /// Checks that the method with these parameters can be fitted to rows in chunks; most can't.
+    fn check_chunks(&self) -> Result<()> {
+        Err(Error::parameter("method", "one that needs all rows in memory", "\"truncated\" for rows in chunks"))
+    }
+
+    /// Fits to rows in chunks, which are read several times.
+    fn fit_chunks(&self, _: &mut dyn Chunks, _: &StreamRequest) -> Result<Model> {
+        self.check_chunks().and(Err(Error::shape("X", "rows in chunks", "rows in memory")))
+    }
 }
 
 impl Default for Common {
@@ -149,14 +159,19 @@ impl Common {
 
     /// The factors on C by class; `None` where all are 1.
     pub(super) fn class_factors(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
+        self.factors_for(&labels.counts())
+    }
+
+    /// The same, from the number of rows of each class.
+    pub(super) fn factors_for(&self, counts: &[usize]) -> Result<Option<Vec<f64>>> {
         match &self.class_weight {
             ClassWeight::Equal => Ok(None),
             ClassWeight::Balanced => {
-                let total = labels.len() as f64 / labels.classes().len() as f64;
-                Ok(Some(labels.counts().into_iter().map(|count| total / count as f64).collect()))
+                let total = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
+                Ok(Some(counts.iter().map(|&count| total / count as f64).collect()))
             }
-            ClassWeight::Given(weights) if weights.len() != labels.classes().len() => {
-                let expected = format!("{}, one per class", labels.classes().len());
+            ClassWeight::Given(weights) if weights.len() != counts.len() => {
+                let expected = format!("{}, one per class", counts.len());
                 Err(Error::shape("class_weight", format!("{} values", weights.len()), expected))
             }
             ClassWeight::Given(weights) => Ok(Some(weights.clone())),

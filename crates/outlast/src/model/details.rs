@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 /// | `cap_fraction` | capped with the cap "auto" or "cv" | the share of the rows that the cap was put below |
 /// | `cap_fraction_unused` | capped with the cap "cv" or a number | the parameter, which played no part |
 /// | `standardized` | after a search | 1 if the columns were put on one scale as part of the fit |
+/// | `passes` | truncated, of rows in chunks | passes over the data |
 /// | `factor` | loo | factor on a row's own kernel value |
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details(BTreeMap<String, f64>);

@@ -12,8 +12,10 @@
 
 use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
-use super::{COPIES, Common, Estimator, FitRequest, Model, Probability, check_memory, fit, truncated_fit};
-use crate::data::{Design, Labels};
+use super::{
+    COPIES, Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, fit, truncated_fit,
+};
+use crate::data::{Chunks, Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
 use crate::solver::kernel::KernelStore;
@@ -296,6 +298,14 @@ impl Estimator for Truncated {
         fit::check_shapes(x, labels, request)?;
         let payoff = Payoff::of(self, labels.classes())?;
         fit::in_pool(self.common.threads, || truncated_fit::run(self, payoff.as_ref(), x, labels, request, None))
+    }
+
+    fn check_chunks(&self) -> Result<()> {
+        self.check_streamed()
+    }
+
+    fn fit_chunks(&self, rows: &mut dyn Chunks, request: &StreamRequest) -> Result<Model> {
+        self.stream(rows, request)
     }
 }
 

@@ -16,6 +16,7 @@ mod normal;
 pub mod proximal;
 pub mod reweighted;
 mod scaled;
+pub mod stream;
 pub mod tiles;
 mod truncation;
 

@@ -4,7 +4,7 @@ use super::super::columns::{Columns, Role};
 use super::super::csv::{Place, Record, Records, guess_delimiter, has_header, header_names};
 use super::super::field::quote;
 use super::super::lines::{LONGEST_LINE, Lines, trim_end};
-use super::super::source::{Source, display_name};
+use super::super::source::{Source, display_name, whole_file};
 use super::super::table::{Format, ReadOptions, TargetColumn};
 use super::{Decision, Decisions};
 use crate::error::{Error, ParseKind, Result, quoted};
@@ -47,10 +47,10 @@ pub fn apply_decisions_to(
 }
 
 fn apply(source: Source, options: &ReadOptions, decisions: &Decisions, out: &mut dyn Write) -> Result<Applied> {
-    let format = match options.format {
-        Format::Auto => source.guess_format(),
-        given => given,
-    };
+    let format = source.format(options.format)?;
+    if format == Format::Parquet {
+        return Err(whole_file(&source.name, "decisions are applied to text: convert the Parquet file to CSV first"));
+    }
     let mut writer = Writer { out, decisions, applied: Applied::default() };
     if source.marked {
         writer.put(BYTE_ORDER_MARK)?;

@@ -240,7 +240,7 @@ impl Copied {
 }
 
 /// A Gram matrix under construction: weighted rows are collected in a tile, full tiles are multiplied.
-pub(super) struct GramSum {
+pub(in crate::solver) struct GramSum {
     isa: Isa,
     stride: usize,
     /// Values of a full tile.
@@ -252,7 +252,7 @@ pub(super) struct GramSum {
 }
 
 impl GramSum {
-    pub fn new(level: &Level) -> GramSum {
+    pub(super) fn new(level: &Level) -> GramSum {
         GramSum::with_tile(level.isa, level.stride(), TILE)
     }
 

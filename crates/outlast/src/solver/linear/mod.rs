@@ -16,6 +16,7 @@
 //! | `interior` | primal-dual interior point: few rows, or last resort |
 //! | `truncated` | descent on the truncated loss and the majorise-minimise steps |
 //! | `certificate` | clean multipliers, exact balance, true duality gap |
+//! | `polish` | the exact answer on few rows for solves whose rows are not in memory |
 //!
 //! Four to six passes over the data for the plain hinge, O(n d) each, plus O(m p^2) per interior-point iteration on the m rows of a band.
 
@@ -28,6 +29,7 @@ mod interior;
 mod level;
 mod many;
 mod pilot;
+mod polish;
 mod smooth;
 mod truncated;
 
@@ -43,7 +45,9 @@ use crate::linalg::{Isa, dot};
 use crate::problem::{KernelFunction, TwoClass};
 use rayon::prelude::*;
 
+pub(super) use self::level::GramSum;
 pub use self::many::solve_many;
+pub(super) use self::polish::{Near, Polished, polish};
 
 /// The solver's name.
 pub const NAME: &str = "linear-band";

@@ -124,7 +124,7 @@ pub(super) fn follow(level: &Level, theta: &[f64], plain: &Pair, plan: Plan, con
 
 /// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows matter
 /// only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
-fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {
+pub(super) fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {
     let mut current = Trimmed::new(level, plan.ceiling, from, context);
     let last = final_width(level);
     let mut width = widest.max(last);

@@ -25,8 +25,11 @@ mod descent;
 mod dual;
 mod interior;
 mod level;
+mod polish;
 mod smooth;
 mod truncated;
+
+pub(in crate::solver) use self::polish::polish;
 
 use self::band::{Context, Guess, Pilot, Row};
 use self::certificate::{Certified, certify};

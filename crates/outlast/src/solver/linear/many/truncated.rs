@@ -113,6 +113,18 @@ pub(super) fn solve(level: &Level, plain: &Pair, plan: Plan, context: &Context) 
     Ok(end)
 }
 
+/// Minimises the truncated objective from a point that is near an end already, after a descent on the loss smoothed over `width`.
+pub(super) fn follow(level: &Level, from: &Pair, width: f64, plan: Plan, context: &Context) -> Result<End> {
+    let mut start = Trimmed::new(level, plan, &from.theta, context);
+    if plan.ceiling.is_finite() && level.rows() > SMALL / 4 {
+        let wide = Start { theta: from.theta.clone(), width };
+        let end = descend(level, &wide, NARROW.min(final_width(level)), plan, context)?;
+        let lower = Trimmed::new(level, plan, &end.theta, context);
+        start = if lower.value() < start.value() { lower } else { start };
+    }
+    steps(start, from, plan, context.control)
+}
+
 /// Most of the way: descent on the smoothed loss, first over samples. Never above the start.
 fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Start> {
     let bound = Trimmed::new(level, plan, &plain.theta, context).value();

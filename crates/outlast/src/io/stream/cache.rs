@@ -1,0 +1,266 @@
+//! Rows on disk in a form that is quick to read again: f32, in blocks, each with its checksum.
+//!
+//! ```text
+//! "OUTLROWS" | version, columns, weighted, shifted: u32 | shift of each column: f64 | checksum: u32
+//! blocks:  rows: u32 | codes: u32 ... | weights: f64 ... if weighted | values: f32 ..., row-major | checksum: u32
+//! end:     0: u32 | all rows: u64 | checksum: u32
+//! ```
+//!
+//! All little-endian. The file has no name where the system can do that, and goes with the process, however that ends.
+
+use crate::data::{Chunk, Chunks};
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"OUTLROWS";
+const VERSION: u32 = 1;
+/// Values of a block.
+const BLOCK_VALUES: usize = 1 << 20;
+
+/// Rows of a block with so many columns.
+pub(super) fn block_rows(cols: usize) -> usize {
+    (BLOCK_VALUES / cols.max(1)).clamp(64, 1 << 16)
+}
+
+/// A cache that is being written.
+pub(super) struct Writer {
+    out: BufWriter<File>,
+    folder: PathBuf,
+    cols: usize,
+    weighted: bool,
+    shift: Vec<f64>,
+    rows: u64,
+}
+
+impl Writer {
+    /// Begins a cache in a folder, with what is taken off each column (nothing, where empty).
+    pub fn new(folder: &Path, cols: usize, weighted: bool, shift: Vec<f64>) -> Result<Writer> {
+        let wrong = |error| Error::io(folder, error);
+        let file = tempfile::tempfile_in(folder).map_err(wrong)?;
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let mut head = Vec::new();
+        head.extend_from_slice(MAGIC);
+        for number in [VERSION, cols as u32, u32::from(weighted), u32::from(!shift.is_empty())] {
+            head.extend_from_slice(&number.to_le_bytes());
+        }
+        shift.iter().for_each(|value| head.extend_from_slice(&value.to_le_bytes()));
+        sealed(&mut out, &head).map_err(wrong)?;
+        Ok(Writer { out, folder: folder.to_path_buf(), cols, weighted, shift, rows: 0 })
+    }
+
+    /// Adds rows, no more than fit a block.
+    pub fn write(&mut self, values: &[f64], codes: &[u32], weights: &[f64]) -> Result<()> {
+        if codes.is_empty() {
+            return Ok(());
+        }
+        let mut block = Vec::with_capacity(8 + 12 * codes.len() + 4 * values.len());
+        block.extend_from_slice(&(codes.len() as u32).to_le_bytes());
+        codes.iter().for_each(|code| block.extend_from_slice(&code.to_le_bytes()));
+        if self.weighted {
+            weights.iter().for_each(|weight| block.extend_from_slice(&weight.to_le_bytes()));
+        }
+        for (row, row_values) in values.chunks_exact(self.cols).enumerate() {
+            for (column, value) in row_values.iter().enumerate() {
+                let short = (value - self.shift.get(column).copied().unwrap_or(0.0)) as f32;
+                if !short.is_finite() {
+                    let problem =
+                        format!("{value} is too large for the 32 bits that rows are kept in; scale the column");
+                    let row = (self.rows as usize) + row;
+                    return Err(Error::Value { what: "X", row, column: Some(column), problem });
+                }
+                block.extend_from_slice(&short.to_le_bytes());
+            }
+        }
+        self.rows += codes.len() as u64;
+        sealed(&mut self.out, &block).map_err(|error| Error::io(&self.folder, error))
+    }
+
+    /// Ends the cache; `position` says where each code is among the sorted classes.
+    pub fn finish(mut self, position: Vec<u32>) -> Result<CachedRows> {
+        let wrong = |error| Error::io(&self.folder, error);
+        let mut end = 0u32.to_le_bytes().to_vec();
+        end.extend_from_slice(&self.rows.to_le_bytes());
+        sealed(&mut self.out, &end).map_err(wrong)?;
+        let mut file = self.out.into_inner().map_err(|error| Error::io(&self.folder, error.into_error()))?;
+        let start = file.seek(SeekFrom::Start(0)).and_then(|_| header(&mut file, self.cols, &self.shift));
+        Ok(CachedRows {
+            start: start.map_err(wrong)?,
+            folder: self.folder,
+            file,
+            cols: self.cols,
+            weighted: self.weighted,
+            shift: self.shift,
+            position,
+            rows: self.rows,
+            read: 0,
+            bytes: Vec::new(),
+        })
+    }
+}
+
+fn sealed(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(bytes)?;
+    out.write_all(&crc32fast::hash(bytes).to_le_bytes())
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the rows kept on disk are damaged")
+}
+
+/// Reads bytes and the checksum behind them.
+fn checked(file: &mut File, bytes: &mut Vec<u8>, from: usize, count: usize) -> io::Result<()> {
+    bytes.resize(from + count + 4, 0);
+    file.read_exact(&mut bytes[from..])?;
+    let (content, sum) = bytes.split_at(from + count);
+    if sum != crc32fast::hash(content).to_le_bytes() {
+        return Err(damaged());
+    }
+    bytes.truncate(from + count);
+    Ok(())
+}
+
+/// Reads the header back; returns where the blocks begin.
+fn header(file: &mut File, cols: usize, shift: &[f64]) -> io::Result<u64> {
+    let size = 8 + 16 + 8 * shift.len();
+    let mut bytes = Vec::new();
+    checked(file, &mut bytes, 0, size)?;
+    let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    if &bytes[..8] != MAGIC || number(8) != VERSION || number(12) as usize != cols {
+        return Err(damaged());
+    }
+    Ok(size as u64 + 4)
+}
+
+/// Rows of files, kept on disk.
+pub struct CachedRows {
+    folder: PathBuf,
+    file: File,
+    start: u64,
+    cols: usize,
+    weighted: bool,
+    shift: Vec<f64>,
+    position: Vec<u32>,
+    rows: u64,
+    read: u64,
+    bytes: Vec<u8>,
+}
+
+impl CachedRows {
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn block(&mut self, chunk: &mut Chunk) -> io::Result<bool> {
+        let mut head = [0u8; 4];
+        self.file.read_exact(&mut head)?;
+        let rows = u32::from_le_bytes(head) as usize;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&head);
+        if rows == 0 {
+            checked(&mut self.file, &mut self.bytes, 4, 8)?;
+            let all = self.bytes[4..].try_into().map_err(|_| damaged())?;
+            return if u64::from_le_bytes(all) == self.read { Ok(false) } else { Err(damaged()) };
+        }
+        if rows > block_rows(self.cols) {
+            return Err(damaged());
+        }
+        let weights = if self.weighted { 8 * rows } else { 0 };
+        checked(&mut self.file, &mut self.bytes, 4, 4 * rows + weights + 4 * rows * self.cols)?;
+        let (codes, rest) = self.bytes[4..].split_at(4 * rows);
+        let (weights, values) = rest.split_at(weights);
+        let four = |piece: &[u8]| [piece[0], piece[1], piece[2], piece[3]];
+        chunk.first = self.read;
+        chunk.codes.clear();
+        for piece in codes.chunks_exact(4) {
+            let code = u32::from_le_bytes(four(piece)) as usize;
+            chunk.codes.push(*self.position.get(code).ok_or_else(damaged)?);
+        }
+        chunk.weights.clear();
+        let eight = |piece: &[u8]| f64::from_le_bytes(piece.try_into().unwrap_or_default());
+        chunk.weights.extend(weights.chunks_exact(8).map(eight));
+        chunk.x.clear();
+        chunk.x.extend(values.chunks_exact(4).map(|piece| f32::from_le_bytes(four(piece))));
+        self.read += rows as u64;
+        Ok(true)
+    }
+}
+
+impl Chunks for CachedRows {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn shift(&self) -> &[f64] {
+        &self.shift
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.read = 0;
+        self.file.seek(SeekFrom::Start(self.start)).map_err(|error| Error::io(&self.folder, error))?;
+        Ok(())
+    }
+
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        self.block(chunk).map_err(|error| Error::io(&self.folder, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small(folder: &Path) -> CachedRows {
+        let mut writer = Writer::new(folder, 2, true, vec![1e9, 0.0]).unwrap();
+        writer.write(&[1e9 + 0.5, 2.0, 1e9 - 1.0, 3.0], &[0, 1], &[1.0, 0.5]).unwrap();
+        writer.write(&[1e9, -1.0], &[1], &[2.0]).unwrap();
+        writer.finish(vec![1, 0]).unwrap()
+    }
+
+    #[test]
+    fn rows_come_back_as_often_as_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = small(folder.path());
+        for _ in 0..3 {
+            rows.rewind().unwrap();
+            let mut chunk = Chunk::default();
+            assert!(rows.next(&mut chunk).unwrap());
+            // far from 0, and yet all digits are there
+            assert_eq!((chunk.first, &chunk.x[..], &chunk.codes[..]), (0, &[0.5, 2.0, -1.0, 3.0][..], &[1, 0][..]));
+            assert_eq!(chunk.weights, [1.0, 0.5]);
+            assert!(rows.next(&mut chunk).unwrap());
+            assert_eq!((chunk.first, &chunk.x[..], &chunk.codes[..]), (2, &[0.0, -1.0][..], &[0][..]));
+            assert!(!rows.next(&mut chunk).unwrap());
+        }
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left behind");
+    }
+
+    #[test]
+    fn damage_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let length = small(folder.path()).file.metadata().unwrap().len();
+        for at in small(folder.path()).start..length {
+            let mut rows = small(folder.path());
+            let mut byte = [0u8];
+            rows.file.seek(SeekFrom::Start(at)).unwrap();
+            rows.file.read_exact(&mut byte).unwrap();
+            rows.file.seek(SeekFrom::Start(at)).unwrap();
+            rows.file.write_all(&[byte[0] ^ 0x40]).unwrap();
+            rows.rewind().unwrap();
+            let mut chunk = Chunk::default();
+            let outcome = (0..10).map(|_| rows.next(&mut chunk)).find(|next| !matches!(next, Ok(true)));
+            assert!(matches!(outcome, Some(Err(_))), "byte {at}");
+        }
+        assert!(small(folder.path()).file.set_len(length / 2).is_ok());
+    }
+
+    #[test]
+    fn what_32_bits_cannot_hold_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::new(folder.path(), 1, false, Vec::new()).unwrap();
+        let refused = writer.write(&[1e300], &[0], &[]).unwrap_err().to_string();
+        assert!(refused.contains("too large"), "{refused}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Files of any format as one sequence of rows, a batch at a time.
+
+use super::super::columns::Expected;
+use super::super::names::Names;
+use super::super::source::{Source, whole_file};
+use super::super::table::{Format, ReadOptions};
+use super::super::{csv, libsvm, parquet};
+use crate::error::Result;
+use std::path::{Path, PathBuf};
+
+/// Rows looked at together when LIBSVM text is only measured.
+const MEASURED: usize = 1 << 14;
+
+/// Some rows.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Row-major.
+    pub values: Vec<f64>,
+    /// In the order in which labels were met.
+    pub codes: Vec<u32>,
+    /// Empty where no column holds any.
+    pub weights: Vec<f64>,
+}
+
+impl Batch {
+    pub fn rows(&self) -> usize {
+        self.codes.len()
+    }
+}
+
+enum Reader {
+    Csv(Box<csv::Reader<'static>>),
+    Libsvm(Box<libsvm::Reader<'static>>),
+    Parquet(Box<parquet::Reader>),
+}
+
+/// Files one after the other.
+pub(super) struct Files<'a> {
+    paths: &'a [PathBuf],
+    options: ReadOptions,
+    next: usize,
+    reader: Option<Reader>,
+    pub names: Names,
+    pub features: usize,
+    pub feature_names: Option<Vec<String>>,
+    pub notes: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    pub fn new(paths: &'a [PathBuf], options: &ReadOptions) -> Result<Files<'a>> {
+        let mut options = options.clone();
+        if options.features.is_none() {
+            options.features = measured(paths, &options)?;
+        }
+        let mut files = Files {
+            paths,
+            options,
+            next: 0,
+            reader: None,
+            names: Names::default(),
+            features: 0,
+            feature_names: None,
+            notes: Vec::new(),
+        };
+        files.open()?;
+        Ok(files)
+    }
+
+    /// Opens the next file; false after the last.
+    fn open(&mut self) -> Result<bool> {
+        let Some(path) = self.paths.get(self.next) else { return Ok(false) };
+        // the first file says which features there are, the others must have them too
+        let names = self.feature_names.clone();
+        let known = Expected { features: self.features, names: names.as_deref(), labels: true };
+        let expected = (self.next > 0).then_some(&known);
+        let source = Source::open(path)?;
+        let name = source.name.clone();
+        let format = source.format(self.options.format)?;
+        let reader = match format {
+            Format::Libsvm => Reader::Libsvm(Box::new(libsvm::Reader::open(source, &self.options, expected)?)),
+            Format::Parquet => Reader::Parquet(Box::new(parquet::Reader::open(source, &self.options, expected)?)),
+            _ => Reader::Csv(Box::new(csv::Reader::open(source, &self.options, expected)?)),
+        };
+        if self.next == 0 {
+            (self.features, self.feature_names) = match &reader {
+                Reader::Csv(reader) => (reader.rows.plan.features, reader.rows.plan.names.clone()),
+                Reader::Parquet(reader) => (reader.plan.features, reader.plan.names.clone()),
+                Reader::Libsvm(_) => (self.options.features.unwrap_or(0), None),
+            };
+            if self.features == 0 {
+                let problem = match self.options.features {
+                    None => "LIBSVM text that can be read only once: say how many features there are",
+                    Some(_) => "no row has any feature",
+                };
+                return Err(whole_file(&name, problem));
+            }
+        }
+        self.reader = Some(reader);
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// The next rows, up to `most`, in place of those in `batch`; none at the end.
+    pub fn next(&mut self, most: usize, batch: &mut Batch) -> Result<()> {
+        batch.codes.clear();
+        loop {
+            let Some(reader) = &mut self.reader else { return Ok(()) };
+            let rows = match reader {
+                Reader::Csv(reader) => {
+                    std::mem::swap(&mut reader.rows.names, &mut self.names);
+                    let read = reader.next(most);
+                    std::mem::swap(&mut reader.rows.names, &mut self.names);
+                    read?;
+                    batch.values.clear();
+                    batch.weights.clear();
+                    std::mem::swap(&mut reader.rows.values, &mut batch.values);
+                    std::mem::swap(&mut reader.rows.weights, &mut batch.weights);
+                    self.notes.append(&mut reader.rows.notes);
+                    if self.next == 1 && self.features != reader.rows.plan.features {
+                        // a column of row numbers was found and left out
+                        (self.features, self.feature_names) =
+                            (reader.rows.plan.features, reader.rows.plan.names.clone());
+                    }
+                    let rows = reader.rows.lines.len();
+                    reader.rows.lines.clear();
+                    rows
+                }
+                Reader::Libsvm(reader) => {
+                    std::mem::swap(&mut reader.rows.names, &mut self.names);
+                    let read = reader.next(most);
+                    std::mem::swap(&mut reader.rows.names, &mut self.names);
+                    read?;
+                    batch.weights.clear();
+                    reader.take_dense(self.features, &mut batch.values)
+                }
+                Reader::Parquet(reader) => {
+                    let mut rows = parquet::Batch {
+                        values: std::mem::take(&mut batch.values),
+                        weights: std::mem::take(&mut batch.weights),
+                        rows: 0,
+                    };
+                    std::mem::swap(&mut reader.names, &mut self.names);
+                    let read = reader.next(most, &mut rows);
+                    std::mem::swap(&mut reader.names, &mut self.names);
+                    read?;
+                    self.notes.append(&mut reader.notes);
+                    (batch.values, batch.weights) = (rows.values, rows.weights);
+                    rows.rows
+                }
+            };
+            if rows > 0 {
+                batch.codes = self.names.take_codes();
+                return Ok(());
+            }
+            self.reader = None;
+            if !self.open()? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The width of LIBSVM files: their largest index. `None` where there are none among the files.
+fn measured(paths: &[PathBuf], options: &ReadOptions) -> Result<Option<usize>> {
+    let mut width = None;
+    for path in paths {
+        if path == Path::new("-") {
+            continue;
+        }
+        let source = Source::open(path)?;
+        if source.format(options.format)? != Format::Libsvm {
+            continue;
+        }
+        let mut reader = libsvm::Reader::open(source, options, None)?;
+        loop {
+            reader.next(MEASURED)?;
+            reader.rows.names.take_codes();
+            width = width.max(Some(reader.rows.width));
+            if reader.discard() == 0 {
+                break;
+            }
+        }
+    }
+    Ok(width)
+}

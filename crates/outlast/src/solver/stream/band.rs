@@ -1,0 +1,149 @@
+//! The rows near a kink, gathered in a pass, and the check of what became of the others.
+//!
+//! At a theta whose scores are off by less than h, a term farther than h from every kink of its loss is affine: 0, or c (1 + f_l - f_j) for
+//! the class l of its largest slack, or the constant c tau. All such terms together are one linear function of theta. The pass that gathers
+//! the others at a new theta also checks the terms that were taken for affine at the theta before:
+//!
+//! ```text
+//! wrong = sum c |affine function - loss|     at the new theta
+//! ```
+//!
+//! is what the problem of the gathered rows and the problem of all rows differ by there.
+
+use super::Spec;
+use super::sums::{Scored, Term, sweep};
+use crate::data::Chunk;
+
+/// Where terms are affine.
+#[derive(Debug, Clone)]
+pub(super) struct Band {
+    pub theta: Vec<f64>,
+    /// h
+    pub half_width: f64,
+    /// Rows that are gathered wherever they lie, ascending.
+    pub forced: Vec<u64>,
+}
+
+impl Band {
+    fn gathers(&self, row: u64, distance: f64) -> bool {
+        distance <= self.half_width || self.forced.binary_search(&row).is_ok()
+    }
+}
+
+/// What a pass finds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    /// The loss at theta.
+    pub loss: f64,
+    /// Its part from terms beyond the ceiling.
+    pub beyond: f64,
+    /// Rows whose own margin lies beyond the ceiling.
+    pub outliers: u64,
+    /// The linear part that stands for affine terms, functions x p, and its constant.
+    pub linear: Vec<f64>,
+    pub constant: f64,
+    /// Gathered terms: rows, the anchor instead of the class, the cap instead of the weight.
+    pub rows: Chunk,
+    /// Terms that would have been gathered.
+    pub count: usize,
+    pub wrong: f64,
+    /// Rows of terms that were not what they were taken for.
+    pub violators: Vec<u64>,
+}
+
+impl Found {
+    pub(super) fn new(spec: &Spec) -> Found {
+        Found { linear: vec![0.0; spec.size()], ..Found::default() }
+    }
+
+    /// Adds what was found in the rows that follow; of the gathered terms no more than `most` are kept.
+    pub(super) fn add(&mut self, other: Found, most: usize) {
+        self.loss += other.loss;
+        self.beyond += other.beyond;
+        self.outliers += other.outliers;
+        self.linear.iter_mut().zip(&other.linear).for_each(|(sum, part)| *sum += part);
+        self.constant += other.constant;
+        self.count += other.count;
+        self.wrong += other.wrong;
+        if self.rows.rows() + other.rows.rows() <= most {
+            self.rows.x.extend_from_slice(&other.rows.x);
+            self.rows.codes.extend_from_slice(&other.rows.codes);
+            self.rows.weights.extend_from_slice(&other.rows.weights);
+        }
+        let room = most.saturating_sub(self.violators.len());
+        self.violators.extend(other.violators.into_iter().take(room));
+    }
+}
+
+/// Gathers the terms near a kink at `now`, and checks those taken for affine at `before`.
+pub(super) fn partition_band(chunk: &Chunk, spec: &Spec, now: &Band, before: Option<&Band>, most: usize) -> Found {
+    let (d, m) = (spec.cols, spec.functions);
+    let new = || (Found::new(spec), Term::new(spec), Term::new(spec), Vec::<f64>::new());
+    let visit = |block: &Scored, (found, term, old, factors): &mut (Found, Term, Term, Vec<f64>)| {
+        let rows = block.scores.len() / m;
+        factors.clear();
+        factors.resize(m * rows, 0.0);
+        for row in 0..rows {
+            let at = block.first + row;
+            let (number, code) = (chunk.first + at as u64, chunk.codes[at]);
+            let scores = &block.scores[row * m..(row + 1) * m];
+            let own = term.slacks(scores, code);
+            found.outliers += u64::from(own > spec.ceiling);
+            for &(anchor, factor) in spec.terms(code) {
+                let cap = factor * chunk.weight(at);
+                if cap == 0.0 {
+                    continue;
+                }
+                let slack = term.slacks(scores, anchor);
+                let loss = slack.clamp(0.0, spec.ceiling);
+                found.loss += cap * loss;
+                found.beyond += if slack > spec.ceiling { cap * spec.ceiling } else { 0.0 };
+                if let Some(before) = before {
+                    let slack = old.slacks(&block.others[0][row * m..(row + 1) * m], anchor);
+                    if !before.gathers(number, old.distance(spec.ceiling)) {
+                        let taken_for = match old.label() {
+                            _ if slack > spec.ceiling => spec.ceiling,
+                            None => 0.0,
+                            Some(class) => term.slack(class),
+                        };
+                        let off = (taken_for - loss).abs();
+                        if off > 0.0 {
+                            found.wrong += cap * off;
+                            found.violators.push(number);
+                        }
+                    }
+                }
+                if now.gathers(number, term.distance(spec.ceiling)) {
+                    found.count += 1;
+                    if found.rows.rows() < most {
+                        found.rows.x.extend_from_slice(&chunk.x[at * d..(at + 1) * d]);
+                        found.rows.codes.push(anchor);
+                        found.rows.weights.push(cap);
+                    }
+                } else if slack > spec.ceiling {
+                    found.constant += cap * spec.ceiling;
+                } else if let Some(class) = term.label() {
+                    found.constant += cap;
+                    if m == 1 {
+                        factors[row] += if anchor == 1 { -cap } else { cap };
+                    } else {
+                        factors[class * rows + row] += cap;
+                        factors[anchor as usize * rows + row] -= cap;
+                    }
+                }
+            }
+        }
+        for function in 0..m {
+            let factors = &factors[function * rows..(function + 1) * rows];
+            let linear = &mut found.linear[function * (d + 1)..(function + 1) * (d + 1)];
+            spec.isa.accumulate(block.x, factors, &mut linear[..d]);
+            linear[d] += factors.iter().sum::<f64>();
+        }
+    };
+    let thetas: Vec<&[f64]> = [Some(now), before].into_iter().flatten().map(|band| &band.theta[..]).collect();
+    let mut total = Found::new(spec);
+    for part in sweep(chunk, spec, &thetas, new, visit) {
+        total.add(part.0, most);
+    }
+    total
+}

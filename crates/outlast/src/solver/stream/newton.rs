@@ -1,0 +1,160 @@
+//! Newton's method on the smoothed truncated loss, a pass over the data for every step.
+//!
+//! The Hessian rho I + H_0 - H_tau may be indefinite: the largest share of H_tau that leaves it definite is kept. Levenberg's damping, in
+//! the metric of the columns' second moments, guards directions that no row of a window supports. A step goes no farther than the smoothing
+//! can tell; one that does not go down is replaced by the best of a dozen on the same ray, which one pass tells.
+
+use super::sums::{Sums, pair};
+use super::{Spec, Work};
+use crate::error::Result;
+use crate::linalg::{Factor, dot, padded};
+use crate::solver::linear::GramSum;
+
+const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
+const LEAST_DAMPING: f64 = 1e-8;
+/// Most steps for one width; the convex problem's converge, those of the truncated one become many and small.
+const MOST_STEPS: usize = 20;
+const MOST_TRUNCATED: usize = 12;
+/// Points of a ray.
+const RAY: usize = 12;
+/// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
+const LITTLE: f64 = 1e-7;
+const LITTLE_TRUNCATED: f64 = 1e-6;
+/// Farthest that scores move in a step, root mean square.
+const TRUST: f64 = 0.5;
+
+impl Work<'_> {
+    /// Lowers the smoothed objective; `sums` are those at `theta`.
+    pub(super) fn descend(&mut self, mut theta: Vec<f64>, mut sums: Sums, width: f64) -> Result<(Vec<f64>, Sums)> {
+        let mut damping = LEAST_DAMPING;
+        let (most, little) = match self.spec.ceiling.is_finite() {
+            true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
+            false => (MOST_STEPS, LITTLE),
+        };
+        for _ in 0..most {
+            self.control.check()?;
+            let value = self.spec.penalty(&theta) + sums.value;
+            let gradient = self.gradient(&theta, &sums);
+            let Some(direction) = self.direction(&sums, &gradient, damping) else { break };
+            let slope = dot(&gradient, &direction);
+            if !(-slope > little * value.abs()) || self.control.out_of_time() {
+                break;
+            }
+            let along =
+                |t: f64| -> Vec<f64> { theta.iter().zip(&direction).map(|(theta, step)| theta + t * step).collect() };
+            let whole = along(1.0);
+            let distance = self.movement(&theta, &whole);
+            let mut length = (TRUST / distance).min(1.0);
+            let mut next_theta = along(length);
+            let mut next = self.statistics(&next_theta, width)?;
+            if !(self.spec.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
+                let steps: Vec<f64> = (1..=RAY).map(|k| length * 0.5f64.powi(k as i32)).collect();
+                let values = self.ray(&theta, &whole, &steps, width)?;
+                let lowest = (0..RAY).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
+                if !(values[lowest] < value) {
+                    damping = (1e3 * damping).max(1e-3);
+                    if damping > 1e3 {
+                        break;
+                    }
+                    continue;
+                }
+                length = steps[lowest];
+                next_theta = along(length);
+                next = self.statistics(&next_theta, width)?;
+            }
+            damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
+            (theta, sums) = (next_theta, next);
+            if distance * length <= 0.05 * width && length > 0.5 {
+                break;
+            }
+        }
+        Ok((theta, sums))
+    }
+
+    fn gradient(&self, theta: &[f64], sums: &Sums) -> Vec<f64> {
+        let p = self.spec.order();
+        let ridge = |at: usize| if (at + 1).is_multiple_of(p) { 0.0 } else { self.spec.ridge * theta[at] };
+        sums.gradient.iter().enumerate().map(|(at, g)| g + ridge(at)).collect()
+    }
+
+    fn direction(&self, sums: &Sums, gradient: &[f64], damping: f64) -> Option<Vec<f64>> {
+        let (spec, size, p) = (&self.spec, self.spec.size(), self.spec.order());
+        let negative: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        let mut near = assemble(spec, &sums.near);
+        for at in 0..size {
+            let ridge = if (at + 1).is_multiple_of(p) { 0.0 } else { spec.ridge };
+            near[at * size + at] += ridge + damping * self.survey.metric[at % p];
+        }
+        let finite = |direction: Vec<f64>| direction.iter().all(|value| value.is_finite()).then_some(direction);
+        if !sums.far.is_empty() {
+            let far = assemble(spec, &sums.far);
+            for share in SHARES {
+                let mut matrix: Vec<f64> = near.iter().zip(&far).map(|(near, far)| near - share * far).collect();
+                pin(spec, &mut matrix, &near);
+                // definite with room to spare
+                let mut strict = matrix.clone();
+                (0..size).for_each(|at| strict[at * size + at] -= 0.02 * near[at * size + at]);
+                if Factor::definite(&strict, size, size).is_some() {
+                    return Factor::definite(&matrix, size, size).and_then(|factor| finite(factor.solve(&negative)));
+                }
+            }
+        }
+        let own = near.clone();
+        pin(spec, &mut near, &own);
+        Factor::nearest(&near, size, size).and_then(|factor| finite(factor.solve(&negative)))
+    }
+}
+
+/// The Hessian of Gram matrices: sum over pairs (e_a - e_b)(e_a - e_b)' x G_ab.
+fn assemble(spec: &Spec, grams: &[GramSum]) -> Vec<f64> {
+    let (m, p, size) = (spec.functions, spec.order(), spec.size());
+    let stride = padded(p);
+    let mut matrix = vec![0.0; size * size];
+    let mut add = |a: usize, b: usize, gram: &GramSum, sign: f64| {
+        for i in 0..p {
+            for j in 0..p {
+                let (low, high) = (i.max(j), i.min(j));
+                matrix[(a * p + i) * size + b * p + j] += sign * gram.matrix[low * stride + high];
+            }
+        }
+    };
+    if m == 1 {
+        add(0, 0, &grams[0], 1.0);
+        return matrix;
+    }
+    for a in 0..m {
+        for b in a + 1..m {
+            let gram = &grams[pair(a, b, m)];
+            if gram.count > 0 {
+                add(a, a, gram, 1.0);
+                add(b, b, gram, 1.0);
+                add(a, b, gram, -1.0);
+                add(b, a, gram, -1.0);
+            }
+        }
+    }
+    matrix
+}
+
+/// Holds what the loss does not determine: without intercept b = 0, with several of them their sum.
+fn pin(spec: &Spec, matrix: &mut [f64], near: &[f64]) {
+    let (m, p, size) = (spec.functions, spec.order(), spec.size());
+    let places: Vec<usize> = (0..m).map(|function| function * p + p - 1).collect();
+    if !spec.intercept {
+        for &at in &places {
+            for other in 0..size {
+                matrix[at * size + other] = 0.0;
+                matrix[other * size + at] = 0.0;
+            }
+            matrix[at * size + at] = 1.0;
+        }
+    } else if m > 1 {
+        let mean = places.iter().map(|&at| near[at * size + at]).sum::<f64>() / m as f64;
+        let mean = mean.max(f64::MIN_POSITIVE);
+        for &a in &places {
+            for &b in &places {
+                matrix[a * size + b] += mean / m as f64;
+            }
+        }
+    }
+}

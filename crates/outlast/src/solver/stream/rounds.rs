@@ -1,0 +1,215 @@
+//! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
+
+use super::band::{Band, Found};
+use super::sums::Sums;
+use super::{Task, Work};
+use crate::control::Progress;
+use crate::data::Dense;
+use crate::error::Result;
+use crate::solver::linear::{Near, Polished, polish};
+use crate::solver::{Options, Status};
+
+/// Relative gap aimed at: rounds cost a pass each, and the last digits come with the first.
+const AIM: f64 = 1e-6;
+/// Widths of the smoothing, and the factor from one to the next.
+const WIDEST: f64 = 0.5;
+const NARROWEST: f64 = 0.003;
+const NARROWING: f64 = 0.3;
+/// Most rounds of gathering.
+const ROUNDS: usize = 30;
+/// A width that smooths nothing.
+const TINY_WIDTH: f64 = 1e-12;
+/// The smallest width of Newton's method after a band led astray, and the halvings of the way back.
+const LEAST_WIDTH: f64 = 1e-5;
+const HALVINGS: i32 = 14;
+
+/// The end of Newton's method.
+struct Descended {
+    theta: Vec<f64>,
+    sums: Sums,
+    /// The objective at the start, and at the end if that is lower.
+    trace: Vec<f64>,
+}
+
+impl Descended {
+    fn objective(&self) -> f64 {
+        self.trace[self.trace.len() - 1]
+    }
+}
+
+/// The lowest point so far.
+pub(super) struct Best {
+    pub theta: Vec<f64>,
+    pub objective: f64,
+    pub gap: f64,
+    pub trace: Vec<f64>,
+    pub outliers: u64,
+    pub gathered: usize,
+    pub status: Status,
+}
+
+impl Work<'_> {
+    pub(super) fn run(&mut self, task: &Task, options: &Options, most: usize) -> Result<Best> {
+        // the errors of the scores that the sample and that all rows leave
+        let error = |rows: f64| 3.0 * (self.spec.size() as f64 / rows.max(1.0)).sqrt();
+        let widest = WIDEST.min(self.spec.ceiling);
+        let width = error(self.survey.sample.rows() as f64).clamp(NARROWEST, widest);
+        let last = error(self.survey.rows as f64).clamp(NARROWEST, width);
+        let start = self.solve_sample(task.loss, options)?;
+        let mut lowest = self.down(start, width, last)?;
+        if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
+            // the end that the plain optimum leads to may be another one
+            let plain = self.solve_sample(task.loss.untruncated(), options)?;
+            let other = self.down(plain, widest, last)?;
+            if other.objective() < lowest.objective() {
+                lowest = other;
+            }
+        }
+        self.rounds(lowest, options, most)
+    }
+
+    /// Newton's method from a start, with widths that fall from one to another.
+    fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
+        let mut width = from;
+        let mut sums = self.statistics(&start, width)?;
+        let bound = self.spec.penalty(&start) + sums.loss;
+        let mut theta = start.clone();
+        loop {
+            (theta, sums) = self.descend(theta, sums, width)?;
+            if width <= to || self.control.out_of_time() {
+                break;
+            }
+            width = (NARROWING * width).max(to);
+            sums = self.statistics(&theta, width)?;
+        }
+        let smoothed = self.spec.penalty(&theta) + sums.loss;
+        let (theta, trace) = if smoothed <= bound { (theta, vec![bound, smoothed]) } else { (start, vec![bound]) };
+        Ok(Descended { theta, sums, trace })
+    }
+
+    /// Rounds of gathering until the gap is small enough.
+    fn rounds(&mut self, from: Descended, options: &Options, most: usize) -> Result<Best> {
+        let Descended { theta, sums, trace } = from;
+        let aim = options.tolerance.min(AIM);
+        let objective = trace[trace.len() - 1];
+        let mut best = Best {
+            theta: theta.clone(),
+            objective,
+            gap: f64::INFINITY,
+            trace,
+            outliers: 0,
+            gathered: 0,
+            status: Status::IterationLimit,
+        };
+        let mut now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
+        // what the last solve was made of, and the gap it came with
+        let mut before: Option<(Band, f64)> = None;
+        for round in 0..ROUNDS {
+            self.control.check()?;
+            if self.control.out_of_time() {
+                best.status = Status::TimeLimit;
+                break;
+            }
+            let found = self.gather(&now, before.as_ref().map(|(band, _)| band), most)?;
+            let objective = self.spec.penalty(&now.theta) + found.loss;
+            let convex = (objective - found.beyond).max(f64::MIN_POSITIVE);
+            let gap = before.as_ref().map_or(f64::INFINITY, |(_, gap)| (gap + found.wrong) / convex);
+            self.control.report(Progress { stage: "stream", step: round, objective, gap });
+            let lower = objective <= best.objective;
+            // what is higher by no more than its gap is as good and certified
+            if lower || gap <= aim && objective - best.objective <= gap * objective && best.gap > aim {
+                best.trace.retain(|value| *value > objective);
+                best.trace.push(objective);
+                best.objective = objective;
+                best.theta.clone_from(&now.theta);
+                (best.gap, best.outliers, best.gathered) = (gap, found.outliers, found.count);
+            }
+            if gap <= aim || before.is_some() && found.violators.is_empty() && !lower {
+                // what is left of the gap is the rounding of the solver in memory
+                best.status = Status::Inaccurate;
+                break;
+            }
+            if before.is_some() && !lower {
+                // too far for what was taken for affine: the best point on the way, and down from there
+                let (theta, sums) = self.retreat(&best, &now)?;
+                now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
+                before = None;
+                continue;
+            }
+            let gathered = now.clone();
+            now.forced.extend_from_slice(&found.violators);
+            now.forced.sort_unstable();
+            now.forced.dedup();
+            if now.forced.len() > most / 2 {
+                now.forced.clear();
+            }
+            if found.count > most {
+                // fewer rows, at the same place
+                now.half_width *= 0.5;
+                before = None;
+                continue;
+            }
+            let inner = self.finish(&found, &now, options)?;
+            now.theta = inner.theta;
+            before = Some((gathered, inner.gap));
+        }
+        if best.gap <= options.tolerance {
+            best.status = Status::Converged;
+        }
+        best.gap = if best.gap.is_finite() { best.gap } else { 1.0 };
+        Ok(best)
+    }
+
+    /// The lowest point on the way from the best to one that is higher, then Newton's method with a width below that of the band that
+    /// led astray.
+    fn retreat(&mut self, best: &Best, far: &Band) -> Result<(Vec<f64>, Sums)> {
+        let steps: Vec<f64> = (1..=HALVINGS).map(|k| 0.5f64.powi(k)).collect();
+        let values = self.ray(&best.theta, &far.theta, &steps, TINY_WIDTH)?;
+        let lowest = (0..steps.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
+        let step = if values[lowest] < best.objective { steps[lowest] } else { 0.0 };
+        let theta: Vec<f64> = best.theta.iter().zip(&far.theta).map(|(from, to)| from + step * (to - from)).collect();
+        let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.spec.ceiling));
+        let sums = self.statistics(&theta, width)?;
+        let (lower, sums) = self.descend(theta.clone(), sums, width)?;
+        let exact = self.spec.penalty(&lower) + sums.loss;
+        if exact <= values[lowest].min(best.objective) {
+            return Ok((lower, sums));
+        }
+        let sums = self.statistics(&theta, width)?;
+        Ok((theta, sums))
+    }
+
+    /// The exact answer on the gathered rows.
+    fn finish(&self, found: &Found, now: &Band, options: &Options) -> Result<Polished> {
+        let (theta, reach) = (&now.theta, now.half_width);
+        let spec = &self.spec;
+        let values: Vec<f64> = found.rows.x.iter().map(|x| f64::from(*x) * spec.unit).collect();
+        let x = Dense::new(found.rows.rows(), spec.cols, values)?;
+        let near = Near {
+            x: &x,
+            anchors: &found.rows.codes,
+            caps: &found.rows.weights,
+            classes: spec.classes,
+            ridge: spec.ridge,
+            linear: found.linear.clone(),
+            constant: found.constant,
+            intercept: spec.intercept,
+            ceiling: spec.ceiling,
+            reach,
+            metric: self.survey.metric.clone(),
+        };
+        polish(&near, theta, options.seed, &self.control.silent())
+    }
+}
+
+/// The largest width within which no more rows lie than can be gathered.
+fn half_width(sums: &Sums, most: usize) -> f64 {
+    // room for rows that change sides
+    let most = most as u64 / 2;
+    match sums.within.iter().position(|&count| count <= most) {
+        // as much as any row can move
+        Some(0) => 1.0,
+        Some(halvings) => (-(halvings as f64)).exp2(),
+        None => (-(sums.within.len() as f64)).exp2(),
+    }
+}

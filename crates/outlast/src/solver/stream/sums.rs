@@ -1,0 +1,486 @@
+//! Sums over the rows of a part: all that a step of the solver wants to know of the data.
+//!
+//! A *term* of a row has an anchor class j and a cap c. With one function f (two classes) its slack is z = 1 - y f, y = 1 or -1 by
+//! the anchor; with k functions it has k - 1 slacks z_l = 1 + f_l - f_j. Its loss is c min(h(z), tau), h(z) = max(0, max_l z_l). Smoothed
+//! with width delta,
+//!
+//! ```text
+//! h_delta(z) = max_q  q'z + delta/2 sum_l q_l (1 - q_l)      over q >= 0, sum q <= 1:   q = projection of z/delta + 1/2
+//! ```
+//!
+//! which is h wherever no two of 0, z_1, ... are within delta of the largest, and the truncated loss is h_delta(z) - h_delta(z - tau). The
+//! gradient in z is q, the second derivative 1/delta times the projection onto the face that q lies on: in f a Laplacian on pairs of
+//! classes, so that one weighted Gram matrix sum v (x, 1)(x, 1)' for each pair (one in all for two classes) makes up the Hessian.
+
+use super::Spec;
+use crate::data::Chunk;
+use crate::linalg::padded;
+use crate::solver::linear::GramSum;
+use rayon::prelude::*;
+
+/// Rows read at a time, in values: they stay in the cache while several products are formed.
+const BLOCK_VALUES: usize = 8192;
+/// Most pieces of a chunk, each with sums of its own; fixed, so that sums do not depend on the number of threads.
+const PIECES: usize = 16;
+/// Bytes of the sums of all pieces together.
+const PIECE_BYTES: usize = 1 << 26;
+/// Rows of a tile of weighted rows.
+const TILE: usize = 32;
+/// Steps of the counts of rows near a kink: within 1, 1/2, 1/4, ...
+pub(super) const HALVINGS: usize = 24;
+
+/// A point at which sums are wanted.
+pub(super) struct State {
+    /// (w_j, b_j) of every function.
+    pub theta: Vec<f64>,
+    /// delta
+    pub width: f64,
+}
+
+/// Sums over rows; those of parts add up to those of the whole.
+pub(super) struct Sums {
+    /// The smoothed loss.
+    pub value: f64,
+    /// The loss itself.
+    pub loss: f64,
+    /// Gradient of the smoothed loss, functions x p.
+    pub gradient: Vec<f64>,
+    /// Gram matrices of the rows within the windows at 0 and at tau, one for each pair of classes.
+    pub near: Vec<GramSum>,
+    pub far: Vec<GramSum>,
+    /// Terms whose distance from the nearest kink is at most 2^-k.
+    pub within: [u64; HALVINGS],
+}
+
+impl Sums {
+    fn new(spec: &Spec) -> Sums {
+        let gram = || GramSum::with_tile(spec.isa, padded(spec.order()), TILE);
+        let grams = |wanted: bool| (0..if wanted { spec.pairs() } else { 0 }).map(|_| gram()).collect();
+        Sums {
+            value: 0.0,
+            loss: 0.0,
+            gradient: vec![0.0; spec.size()],
+            near: grams(true),
+            far: grams(spec.ceiling.is_finite()),
+            within: [0; HALVINGS],
+        }
+    }
+
+    /// Adds the sums of other rows.
+    pub(super) fn add(&mut self, other: Sums) {
+        self.value += other.value;
+        self.loss += other.loss;
+        self.gradient.iter_mut().zip(&other.gradient).for_each(|(sum, part)| *sum += part);
+        let pairs = self.near.iter_mut().zip(other.near).chain(self.far.iter_mut().zip(other.far));
+        pairs.for_each(|(sum, part)| sum.merge(part));
+        self.within.iter_mut().zip(other.within).for_each(|(sum, part)| *sum += part);
+    }
+}
+
+/// The rows of a part in blocks, with the scores of every function.
+pub(super) struct Scored<'a> {
+    /// Place of the first row in the chunk.
+    pub first: usize,
+    /// Features, in f64.
+    pub x: &'a [f64],
+    /// Rows x functions.
+    pub scores: &'a [f64],
+    /// The same for further thetas.
+    pub others: &'a [Vec<f64>],
+}
+
+/// Visits the rows of a chunk on all threads: `visit` gets blocks with the scores for `thetas`, and the sums of its piece, which are handed
+/// back in order of rows.
+pub(super) fn sweep<A: Send>(
+    chunk: &Chunk,
+    spec: &Spec,
+    thetas: &[&[f64]],
+    new: impl Fn() -> A + Sync,
+    visit: impl Fn(&Scored, &mut A) + Sync,
+) -> Vec<A> {
+    let (rows, d, m) = (chunk.rows(), spec.cols, spec.functions);
+    let sums = 8 * 2 * spec.pairs() * padded(spec.order()).pow(2);
+    let pieces = (PIECE_BYTES / sums.max(1)).clamp(1, PIECES);
+    let piece = rows.div_ceil(pieces).max(1);
+    let step = (BLOCK_VALUES / d.max(1)).clamp(16, 512);
+    let folded: Vec<Vec<f64>> = thetas.iter().map(|theta| spec.folded(theta)).collect();
+    let work = |number: usize| {
+        let end = ((number + 1) * piece).min(rows);
+        let (mut x, mut column) = (Vec::new(), Vec::new());
+        let mut scores = vec![Vec::new(); thetas.len()];
+        let mut accumulator = new();
+        let mut first = (number * piece).min(rows);
+        while first < end {
+            let count = step.min(end - first);
+            x.clear();
+            x.extend(chunk.x[first * d..(first + count) * d].iter().map(|x| f64::from(*x)));
+            column.resize(count, 0.0);
+            for ((scores, folded), theta) in scores.iter_mut().zip(&folded).zip(thetas) {
+                scores.resize(count * m, 0.0);
+                for function in 0..m {
+                    spec.isa.dots(&x, &folded[function * d..(function + 1) * d], &mut column);
+                    let b = theta[function * (d + 1) + d];
+                    for (out, value) in scores[function..].iter_mut().step_by(m).zip(&column) {
+                        *out = value + b;
+                    }
+                }
+            }
+            visit(&Scored { first, x: &x, scores: &scores[0], others: &scores[1..] }, &mut accumulator);
+            first += count;
+        }
+        accumulator
+    };
+    (0..rows.div_ceil(piece).max(1)).into_par_iter().map(work).collect()
+}
+
+/// The sums over the rows of a chunk at a point: the function that a worker with a part of the data runs.
+pub(super) fn partition_statistics(chunk: &Chunk, spec: &Spec, state: &State) -> Sums {
+    let (d, m) = (spec.cols, spec.functions);
+    struct Work {
+        sums: Sums,
+        term: Term,
+        /// Functions x rows of a block.
+        factors: Vec<f64>,
+    }
+    let new = || Work { sums: Sums::new(spec), term: Term::new(spec), factors: Vec::new() };
+    let visit = |block: &Scored, work: &mut Work| {
+        let rows = block.scores.len() / m;
+        work.factors.clear();
+        work.factors.resize(m * rows, 0.0);
+        for row in 0..rows {
+            let at = block.first + row;
+            let weight = chunk.weight(at);
+            let scores = &block.scores[row * m..(row + 1) * m];
+            for &(anchor, factor) in spec.terms(chunk.codes[at]) {
+                let cap = weight * factor;
+                if cap == 0.0 {
+                    continue;
+                }
+                let slack = work.term.slacks(scores, anchor);
+                let distance = work.term.distance(spec.ceiling);
+                // the exponent of the distance says how many of the counts it belongs to
+                let belongs = if distance > 0.0 { (-distance.log2().ceil()).max(-1.0) } else { HALVINGS as f64 };
+                let belongs = (belongs + 1.0).min(HALVINGS as f64) as usize;
+                work.sums.within[..belongs].iter_mut().for_each(|count| *count += 1);
+                work.sums.loss += cap * slack.clamp(0.0, spec.ceiling);
+                if slack <= -0.5 * state.width {
+                    continue;
+                }
+                let x = &block.x[row * d..(row + 1) * d];
+                let weight = cap / state.width;
+                let near = &mut work.sums.near;
+                let mut value = work.term.smooth(0.0, state.width);
+                work.term.pairs(anchor, |pair, share| near[pair].push(x, spec.unit, share * weight));
+                work.term.slope(anchor, cap, rows, row, &mut work.factors);
+                if slack - spec.ceiling > -0.5 * state.width {
+                    value -= work.term.smooth(spec.ceiling, state.width);
+                    let far = &mut work.sums.far;
+                    work.term.pairs(anchor, |pair, share| far[pair].push(x, spec.unit, share * weight));
+                    work.term.slope(anchor, -cap, rows, row, &mut work.factors);
+                }
+                work.sums.value += cap * value;
+            }
+        }
+        for function in 0..m {
+            let factors = &work.factors[function * rows..(function + 1) * rows];
+            let gradient = &mut work.sums.gradient[function * (d + 1)..(function + 1) * (d + 1)];
+            spec.isa.accumulate(block.x, factors, &mut gradient[..d]);
+            gradient[d] += factors.iter().sum::<f64>();
+        }
+    };
+    let parts = sweep(chunk, spec, &[&state.theta], new, visit);
+    let mut total = Sums::new(spec);
+    parts.into_iter().for_each(|part| total.add(part.sums));
+    total
+}
+
+/// The smoothed loss at several points of a ray, added to `values`.
+pub(super) fn partition_ray(
+    chunk: &Chunk,
+    spec: &Spec,
+    ends: [&[f64]; 2],
+    steps: &[f64],
+    width: f64,
+    values: &mut [f64],
+) {
+    let m = spec.functions;
+    let new = || (vec![0.0; steps.len()], Term::new(spec), vec![0.0; m]);
+    let visit = |block: &Scored, (values, term, scores): &mut (Vec<f64>, Term, Vec<f64>)| {
+        for row in 0..block.scores.len() / m {
+            let at = block.first + row;
+            for (value, step) in values.iter_mut().zip(steps) {
+                for function in 0..m {
+                    let (from, to) = (block.scores[row * m + function], block.others[0][row * m + function]);
+                    scores[function] = from + step * (to - from);
+                }
+                for &(anchor, factor) in spec.terms(chunk.codes[at]) {
+                    let slack = term.slacks(scores, anchor);
+                    if slack > -0.5 * width {
+                        let far =
+                            if slack - spec.ceiling > -0.5 * width { term.smooth(spec.ceiling, width) } else { 0.0 };
+                        *value += chunk.weight(at) * factor * (term.smooth(0.0, width) - far);
+                    }
+                }
+            }
+        }
+    };
+    for part in sweep(chunk, spec, &ends, new, visit) {
+        values.iter_mut().zip(part.0).for_each(|(value, part)| *value += part);
+    }
+}
+
+/// One term: its slacks, and the smoothed loss with its derivatives.
+pub(super) struct Term {
+    functions: usize,
+    /// z, one for each class; that of the anchor is 0 and stands for itself.
+    z: Vec<f64>,
+    q: Vec<f64>,
+    sorted: Vec<f64>,
+    /// Whether sum q = 1.
+    full: bool,
+}
+
+impl Term {
+    pub(super) fn new(spec: &Spec) -> Term {
+        let m = spec.functions;
+        Term { functions: m, z: vec![0.0; m], q: vec![0.0; m], sorted: Vec::new(), full: false }
+    }
+
+    /// Takes in a term's slacks; returns the largest.
+    #[inline]
+    pub(super) fn slacks(&mut self, scores: &[f64], anchor: u32) -> f64 {
+        if self.functions == 1 {
+            self.z[0] = 1.0 - if anchor == 1 { scores[0] } else { -scores[0] };
+            return self.z[0];
+        }
+        let anchor = anchor as usize;
+        let mut largest = f64::NEG_INFINITY;
+        for (class, score) in scores.iter().enumerate() {
+            self.z[class] = 1.0 + score - scores[anchor];
+            if class != anchor {
+                largest = largest.max(self.z[class]);
+            }
+        }
+        self.z[anchor] = f64::NEG_INFINITY;
+        largest
+    }
+
+    /// The class of the largest of 0 (`None`) and the slacks.
+    pub(super) fn label(&self) -> Option<usize> {
+        let mut label = None;
+        let mut largest = 0.0;
+        for (class, &z) in self.z.iter().enumerate() {
+            if z > largest {
+                (largest, label) = (z, Some(class));
+            }
+        }
+        label
+    }
+
+    /// The slack of a class.
+    pub(super) fn slack(&self, class: usize) -> f64 {
+        self.z[class]
+    }
+
+    /// How far the slacks are from a kink of the truncated loss: a tie of the two largest of 0 and the slacks, or h = tau.
+    pub(super) fn distance(&self, ceiling: f64) -> f64 {
+        let (mut first, mut second) = (0.0f64, f64::NEG_INFINITY);
+        for &z in &self.z {
+            if z > first {
+                (second, first) = (first, z);
+            } else {
+                second = second.max(z);
+            }
+        }
+        // beyond the ceiling it does not matter which of them is the largest
+        let tie = if first > ceiling { f64::INFINITY } else { first - second };
+        tie.min((first - ceiling).abs())
+    }
+
+    /// h_delta(z - lowered); q is what attains it.
+    #[inline]
+    pub(super) fn smooth(&mut self, lowered: f64, width: f64) -> f64 {
+        if self.functions == 1 {
+            let t = 0.5 + (self.z[0] - lowered) / width;
+            let q = t.clamp(0.0, 1.0);
+            (self.q[0], self.full) = (q, t >= 1.0);
+            return width * q * (t - 0.5 * q);
+        }
+        let mut sum = 0.0;
+        for (q, z) in self.q.iter_mut().zip(&self.z) {
+            *q = (0.5 + (z - lowered) / width).max(0.0);
+            sum += *q;
+        }
+        self.full = sum > 1.0;
+        if self.full {
+            self.project();
+        }
+        let mut value = 0.0;
+        for (q, z) in self.q.iter().zip(&self.z).filter(|(q, _)| **q > 0.0) {
+            value += q * (z - lowered) + 0.5 * width * q * (1.0 - q);
+        }
+        value
+    }
+
+    /// Projects q, whose positive part sums up to more than 1, onto the simplex.
+    fn project(&mut self) {
+        self.sorted.clear();
+        self.sorted.extend(self.q.iter().filter(|q| **q > 0.0));
+        self.sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+        let (mut sum, mut threshold) = (0.0, 0.0);
+        for (count, value) in self.sorted.iter().enumerate() {
+            sum += value;
+            let candidate = (sum - 1.0) / (count + 1) as f64;
+            if *value <= candidate {
+                break;
+            }
+            threshold = candidate;
+        }
+        self.q.iter_mut().for_each(|q| *q = (*q - threshold).max(0.0));
+    }
+
+    /// The pairs of classes of the second derivative with their weights, to be divided by delta.
+    fn pairs(&self, anchor: u32, mut each: impl FnMut(usize, f64)) {
+        if self.functions == 1 {
+            if self.q[0] > 0.0 && !self.full {
+                each(0, 1.0);
+            }
+            return;
+        }
+        if !self.full {
+            let own = self.q.iter().enumerate().filter(|(_, q)| **q > 0.0);
+            own.for_each(|(class, _)| each(pair(class, anchor as usize, self.functions), 1.0));
+            return;
+        }
+        let support = self.q.iter().filter(|q| **q > 0.0).count();
+        for a in 0..self.functions {
+            for b in a + 1..self.functions {
+                if self.q[a] > 0.0 && self.q[b] > 0.0 {
+                    each(pair(a, b, self.functions), 1.0 / support as f64);
+                }
+            }
+        }
+    }
+
+    /// Adds cap times the derivative in the scores to a row's factors.
+    fn slope(&self, anchor: u32, cap: f64, rows: usize, row: usize, factors: &mut [f64]) {
+        if self.functions == 1 {
+            factors[row] += if anchor == 1 { -cap * self.q[0] } else { cap * self.q[0] };
+            return;
+        }
+        for (class, q) in self.q.iter().enumerate().filter(|(_, q)| **q > 0.0) {
+            factors[class * rows + row] += cap * q;
+            factors[anchor as usize * rows + row] -= cap * q;
+        }
+    }
+}
+
+/// The number of a pair of classes.
+pub(super) fn pair(a: usize, b: usize, classes: usize) -> usize {
+    let (a, b) = (a.min(b), a.max(b));
+    a * (2 * classes - a - 1) / 2 + b - a - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Isa;
+
+    /// Relative error of a central difference.
+    const DIFFERENCE: f64 = 1e-6;
+
+    fn spec(classes: usize, ceiling: f64) -> Spec {
+        let all =
+            |class: u32| (0..classes as u32).map(|other| (other, if other == class { 1.0 } else { 0.3 })).collect();
+        Spec {
+            cols: 3,
+            classes,
+            functions: if classes == 2 { 1 } else { classes },
+            terms: (0..classes as u32).map(all).collect(),
+            ceiling,
+            ridge: 0.1,
+            unit: 0.5,
+            intercept: true,
+            isa: Isa::detect(),
+        }
+    }
+
+    fn noise(seed: u64) -> impl FnMut() -> f64 {
+        let mut state = seed | 1 << 63;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            4.0 * (state >> 11) as f64 / (1u64 << 53) as f64 - 2.0
+        }
+    }
+
+    fn chunk(rows: usize, classes: usize) -> Chunk {
+        let mut noise = noise(7);
+        Chunk {
+            first: 0,
+            x: (0..3 * rows).map(|_| noise() as f32).collect(),
+            codes: (0..rows).map(|row| (row % classes) as u32).collect(),
+            weights: (0..rows).map(|_| noise() + 2.0).collect(),
+        }
+    }
+
+    #[test]
+    fn the_gradient_is_the_slope_of_the_value() {
+        for (classes, ceiling) in [(2, f64::INFINITY), (2, 1.5), (3, f64::INFINITY), (4, 1.3)] {
+            let (spec, chunk) = (spec(classes, ceiling), chunk(50, classes));
+            let mut noise = noise(classes as u64);
+            let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
+            let at = |theta: &[f64]| partition_statistics(&chunk, &spec, &State { theta: theta.to_vec(), width: 0.7 });
+            let mut gradient = at(&theta).gradient;
+            spec.normalise(&mut gradient);
+            for place in 0..theta.len() {
+                let moved = |by: f64| {
+                    let mut theta = theta.clone();
+                    theta[place] += by;
+                    at(&theta).value
+                };
+                let slope = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                let error = (slope - gradient[place]).abs();
+                assert!(
+                    error <= DIFFERENCE * (1.0 + slope.abs()),
+                    "{classes}, {place}: {slope} and {}",
+                    gradient[place]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn smoothing_leaves_the_loss_alone_away_from_kinks() {
+        for classes in [2, 5] {
+            let (spec, chunk) = (spec(classes, 1.5), chunk(200, classes));
+            let mut noise = noise(3);
+            let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
+            let sums = partition_statistics(&chunk, &spec, &State { theta, width: 1e-9 });
+            assert!((sums.value - sums.loss).abs() <= 1e-9 * sums.loss, "{} and {}", sums.value, sums.loss);
+        }
+    }
+
+    #[test]
+    fn sums_of_parts_are_sums_of_the_whole() {
+        let (spec, whole) = (spec(3, 1.5), chunk(90, 3));
+        let mut noise = noise(5);
+        let state = State { theta: (0..spec.size()).map(|_| noise()).collect(), width: 0.4 };
+        let mut total = partition_statistics(&Chunk::default(), &spec, &state);
+        for rows in [0..0, 0..31, 31..32, 32..90] {
+            let part = Chunk {
+                first: rows.start as u64,
+                x: whole.x[3 * rows.start..3 * rows.end].to_vec(),
+                codes: whole.codes[rows.clone()].to_vec(),
+                weights: whole.weights[rows].to_vec(),
+            };
+            total.add(partition_statistics(&part, &spec, &state));
+        }
+        let wanted = partition_statistics(&whole, &spec, &state);
+        assert!((total.value - wanted.value).abs() <= 1e-12 * wanted.value);
+        assert_eq!(total.within, wanted.within);
+        let pairs = total.gradient.iter().zip(&wanted.gradient);
+        pairs.for_each(|(found, wanted)| assert!((found - wanted).abs() <= 1e-12 * (1.0 + wanted.abs())));
+    }
+}

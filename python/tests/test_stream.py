@@ -1,0 +1,102 @@
+"""Files larger than memory: `TruncatedSVC.fit_files` against `fit` on the same rows, from files that pandas, pyarrow and polars wrote."""
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+
+from outlast import TruncatedSVC, load
+
+ROWS, COLUMNS = 60_000, 30
+SAME = 1e-5
+"""Relative difference of objectives: rows are kept in 32 bits."""
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, ROWS)
+    X = rng.standard_normal((ROWS, COLUMNS)) + 0.4 * (2 * y[:, None] - 1) * (np.arange(COLUMNS) % 3 == 0)
+    X[:, 1] += 1e5
+    wrong = rng.random(ROWS) < 0.05
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(COLUMNS)])
+    frame["weight"] = rng.integers(1, 4, ROWS)
+    frame["kind"] = np.where(y ^ wrong, "spam", "ham")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def files(frame, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    frame.iloc[:20_000].to_csv(folder / "a.csv", index=False)
+    frame.iloc[20_000:45_000].to_parquet(folder / "b.parquet", row_group_size=7_000)
+    polars.from_pandas(frame.iloc[45_000:]).write_parquet(folder / "c.parquet")
+    return [folder / name for name in ("a.csv", "b.parquet", "c.parquet")]
+
+
+def in_memory(frame, sample_weight=None, **parameters):
+    X, y = frame.drop(columns=["weight", "kind"]), frame["kind"]
+    return TruncatedSVC(kernel="linear", **parameters).fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"ham": 1.0, "spam": 2.0}])
+def test_the_objective_is_that_of_a_fit_in_memory(frame, files, class_weight):
+    parameters = {"C": 0.01, "truncation": None, "class_weight": class_weight, "tol": 1e-7}
+    wanted = in_memory(frame, **parameters)
+    found = TruncatedSVC(kernel="linear", **parameters).fit_files(files, target="kind", ignore=["weight"], memory="64MB")
+    assert found.solver_ == "linear-stream" and found.status_ == "converged"
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=SAME)
+    assert list(found.classes_) == ["ham", "spam"] and list(found.feature_names_in_) == [f"x{j}" for j in range(COLUMNS)]
+    X = frame.drop(columns=["weight", "kind"]).iloc[:5000]
+    assert (found.predict(X) == wanted.predict(X)).mean() > 0.999
+
+
+def test_truncated_with_weights(frame, files, tmp_path):
+    parameters = {"C": 0.01, "tol": 1e-7}
+    wanted = in_memory(frame, sample_weight=frame["weight"].to_numpy(float), **parameters)
+    model = TruncatedSVC(kernel="linear", **parameters)
+    found = model.fit_files(files, target="kind", weight_column="weight", memory="64MB", cache=tmp_path)
+    assert found.objective_ <= wanted.objective_ * (1 + 1e-4)
+    assert np.all(np.diff(found.objective_trace_) <= 0)
+    assert found.margins_ is None and found.outliers_ is None
+    assert not list(tmp_path.iterdir())
+    found.save(tmp_path / "model")
+    X = frame.drop(columns=["weight", "kind"]).iloc[:500]
+    np.testing.assert_array_equal(load(tmp_path / "model").decision_function(X), found.decision_function(X))
+
+
+def test_few_rows_are_fitted_in_memory(frame, tmp_path):
+    few = frame.drop(columns="weight").iloc[:300]
+    few.to_parquet(tmp_path / "few.parquet")
+    parameters = {"C": 0.1, "kernel": "linear"}
+    found = TruncatedSVC(**parameters).fit_files(tmp_path / "few.parquet")
+    wanted = TruncatedSVC(**parameters).fit(few.drop(columns="kind"), few["kind"])
+    assert found.solver_ == wanted.solver_ and found.objective_ == wanted.objective_
+    np.testing.assert_array_equal(found.coef_, wanted.coef_)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "none"])
+def test_parquet_is_the_table_it_was_made_of(frame, tmp_path, codec):
+    few = frame.iloc[:2000].copy()
+    few["flag"], few["count"], few["short"] = few["x0"] > 0, np.arange(2000, dtype=np.uint16), few["x2"].astype(np.float32)
+    few.to_parquet(tmp_path / "few.parquet", compression=codec, row_group_size=777)
+    # text has all digits of a number of 32 bits only as one of 64
+    few.assign(flag=few["flag"].astype(int), short=few["short"].astype(float)).to_csv(tmp_path / "few.csv", index=False)
+    fits = [
+        TruncatedSVC(C=1e-3, kernel="linear").fit_files(tmp_path / name, target="kind")
+        for name in ("few.parquet", "few.csv")
+    ]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+def test_what_it_cannot_do_is_refused(frame, tmp_path):
+    frame.iloc[:50].to_csv(tmp_path / "few.csv", index=False)
+    with pytest.raises(ValueError, match="kernel"):
+        TruncatedSVC().fit_files(tmp_path / "few.csv", target="kind")
+    with pytest.raises(ValueError, match="penalty"):
+        TruncatedSVC(kernel="linear", penalty="l1").fit_files(tmp_path / "few.csv", target="kind")
+    for memory in ("1MB", "many", 5):
+        with pytest.raises(ValueError, match="memory"):
+            TruncatedSVC(kernel="linear").fit_files(tmp_path / "few.csv", target="kind", memory=memory)
+    with pytest.raises(OSError, match="nowhere"):
+        TruncatedSVC(kernel="linear").fit_files(tmp_path / "nowhere.csv")
