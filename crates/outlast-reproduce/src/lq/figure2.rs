@@ -18,7 +18,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "test error in example 1 as q grows",
     reps: 100,
-    seconds: 0.4,
+    seconds: 1.6,
 };
 
 impl Experiment for Exponents {

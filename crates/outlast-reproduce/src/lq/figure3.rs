@@ -18,7 +18,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "example 2: test error as noise columns are added, four sample sizes",
     reps: 100,
-    seconds: 2.5,
+    seconds: 8.0,
 };
 
 const ROWS: [usize; 4] = [20, 40, 70, 100];
