@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["coefficient_path", "decision_boundary", "margins", "objective_trace", "tuning"]
 
 _COLOURS = [f"C{number}" for number in range(10)]
+_STYLES = ["-", "--", ":", "-."]
+_NAMED = 10  # lines that a legend names
 
 
 def _axes(count: int, width: float, height: float) -> Any:
@@ -116,7 +118,7 @@ def _bars(ax: Any, x: Any, y: Any, spread: Any, colour: str) -> None:
 
 
 def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> Any:
-    """The coefficients of the fits to all rows along C; the chosen C is a dashed line.
+    """The coefficients of the fits to all rows along C; the chosen C is a dashed line, and the largest coefficients there are named.
 
     Parameters
     ----------
@@ -149,8 +151,16 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
         raise ValueError(f"q = {q!r} is not allowed: q must be one of {model.qs_.tolist()}")
     ax = _axes(1, 6.0, 4.0) if ax is None else ax
     order = np.argsort(model.Cs_)
-    paths = model.coefs_path_[at[0]][order].reshape(len(model.Cs_), -1)
-    ax.plot(model.Cs_[order], paths[:, np.any(paths != 0, axis=0)])
+    paths = model.coefs_path_[at[0]][order]
+    chosen = np.abs(paths[int(np.argmin(np.abs(model.Cs_[order] - model.C_)))])
+    named = set(np.argsort(-chosen, axis=None, kind="stable")[: min(_NAMED, np.count_nonzero(chosen))].tolist())
+    for line, (function, column) in enumerate(np.ndindex(chosen.shape)):
+        path = paths[:, function, column]
+        if np.any(path != 0):
+            label = _coefficient_name(model, function, column) if line in named else None
+            ax.plot(model.Cs_[order], path, linestyle=_STYLES[function % len(_STYLES)], label=label)
+    if named:
+        ax.legend(fontsize="small")
     ax.axhline(0.0, color="grey", linewidth=0.5)
     ax.axvline(model.C_, color="grey", linestyle="--")
     ax.set_xscale("log")
@@ -158,6 +168,14 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> 
     ax.set_ylabel("coefficient")
     ax.set_title(f"q = {q:g}")
     return ax
+
+
+def _coefficient_name(model: LqSVCCV, function: int, column: int) -> str:
+    """The column's name, squared or not, and the class, where each has coefficients of its own."""
+    width = model.n_features_in_
+    names = getattr(model, "feature_names_in_", [f"column {at}" for at in range(width)])
+    name = f"{names[column % width]}{'²' if column >= width else ''}"
+    return name if len(model.classes_) == 2 else f"{name}, class {model.classes_[function]}"
 
 
 def decision_boundary(

@@ -1,13 +1,14 @@
 """What the pictures mark, and what they refuse."""
 
 import matplotlib
+import pandas
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from outlast import LqSVC, TruncatedSVC, TruncatedSVCCV, plot
+from outlast import LqSVC, LqSVCCV, TruncatedSVC, TruncatedSVCCV, plot
 
 matplotlib.use("Agg")
 
@@ -32,6 +33,15 @@ def test_many_classes_are_told_by_their_margins():
     model = TruncatedSVC().fit(GROUPS, KINDS)
     assert "support vector" in legend(plot.decision_boundary(model, GROUPS, KINDS))
     assert legend(plot.decision_boundary(model, GROUPS[::-1], KINDS[::-1])) == ["0", "1", "2"]
+
+
+def test_paths_name_the_columns_that_count():
+    frame = pandas.DataFrame(X, columns=["wide", "high"])
+    assert legend(plot.coefficient_path(LqSVCCV(Cs=[0.1, 1.0], qs=[1.0], cv=2).fit(frame, Y))) in (["wide", "high"], ["high", "wide"], ["high"])
+    squares = LqSVCCV(Cs=[10.0], qs=[2.0], cv=2, feature_map="squares").fit(GROUPS, KINDS)
+    shown = legend(plot.coefficient_path(squares))
+    assert len(shown) == 10 and any(text.startswith("column 1²") for text in shown)
+    assert all(text.rsplit("class ", 1)[1] in "012" for text in shown)
 
 
 def test_what_has_no_picture_is_refused():
