@@ -95,7 +95,8 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
 fn rates_of_lq(problem: &TwoClass, options: &Options, control: &Control) -> Result<Option<Vec<f64>>> {
     let Norm::Power(q) = problem.norm else { return Ok(None) };
     let is_hinge = problem.loss.base().name() == Loss::hinge().base().name();
-    if !(q > 0.0 && q < 1.0) || !is_hinge || !matches!(problem.kernel, KernelFunction::Linear) {
+    let is_concave = q > 0.0 && q < 1.0;
+    if !(is_concave && is_hinge && matches!(problem.kernel, KernelFunction::Linear)) {
         return Ok(None);
     }
     let codes: Vec<u32> = problem.signs.iter().map(|sign| u32::from(*sign > 0.0)).collect();
