@@ -10,10 +10,10 @@
 //!
 //! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly.
 //! 2. **Sample**: the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample).
-//! 3. **Newton** ([`newton`]) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian ([`sums`]); the
+//! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
 //!    width of the smoothing falls from the sample's error to that of all rows. Two or three passes for each width, some more where the loss is
 //!    truncated; then also from the plain optimum of the sample, with a width that falls from 1/2, and the lower end counts.
-//! 4. **Bands** ([`band`]): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
+//! 4. **Bands** (`band`): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
 //!    in-memory solver finishes on the gathered rows: majorise-minimise steps, interior point, certificate. The next pass gathers at
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality
 //!    gap of the whole. Rows that changed sides are gathered wherever they lie from then on. One pass a round, two to five rounds.
