@@ -131,7 +131,7 @@ def test_bad_parameters_are_refused_by_name(wine, change, message):
 
 def test_bad_data_are_refused():
     X = np.arange(12.0).reshape(6, 2)
-    with pytest.raises(ValueError, match="one class"):
+    with pytest.raises(ValueError, match="got 1 class"):
         outlast.audit(X, np.zeros(6))
     with pytest.raises(ValueError, match="3 rows"):
         outlast.audit(X, [0, 0, 0, 0, 1, 1])
