@@ -210,7 +210,7 @@ def test_only_where_asked_for():
     # by what was fitted
     model.probability = "weighted"
     assert not hasattr(model, "predict_proba") and hasattr(model.fit(X, y), "predict_proba")
-    with pytest.raises(ValueError, match="probability = 'platt' is not allowed: .* CalibratedClassifierCV"):
+    with pytest.raises(ValueError, match="probability = 'platt' is not allowed: .*CalibratedClassifierCV"):
         TruncatedSVC(probability="platt").fit(X, y)
     with pytest.raises(ValueError, match="probability = True is not allowed"):
         TruncatedSVC(probability=True).fit(X, y)
