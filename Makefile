@@ -38,14 +38,13 @@ rust-lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps -p outlast
 	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
 
-# The dev profile (optimised, with overflow checks and debug assertions) runs everything but the reproductions, which are long fits and run in
-# the release profile; the package for Python, tested below, is built in that profile too. nextest runs no doc examples, so these have a line
-# of their own.
+# The dev profile (optimised, with overflow checks and debug assertions) runs everything but the reproductions, which are long fits; the
+# release profile runs these, and the core's own tests once more, as users get it. nextest runs no doc examples, so these have a line of their own.
 rust-test:
 	$(CARGO) check --locked -p outlast --no-default-features
 	if $(CARGO) nextest --version >/dev/null 2>&1; then $(CARGO) nextest run --locked; else $(CARGO) test --locked --lib --bins --tests; fi
 	$(CARGO) test --locked --doc -p outlast -p outlast-reproduce --features outlast/page
-	$(CARGO) test --locked --release --lib --test experiments -p outlast-reproduce --features outlast/page
+	$(CARGO) test --locked --release --lib --test experiments -p outlast -p outlast-reproduce --features outlast/page
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
