@@ -4,7 +4,14 @@
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make docs    the documentation site, in docs-output/index.html
 #   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
+#   make bench-growth  the fit of data larger than memory, up to 20 million rows
 #   make bench-audit   how well wrong labels are ranked, against cleanlab (DATA=folder adds real data)
+#   make fuzz    coverage-guided fuzzing of every reader and of fits, SECONDS=60 for each target
+#   make differential   COUNT=3000 random problems against Clarabel
+#   make faults  KILLS=100 kills of each command that writes, a full disk, a read-only folder
+#   make soak    fits and predictions for MINUTES=10, with an eye on memory and speed
+#   make sanitize   the unsafe code under the address sanitizer and valgrind
+#   make deny    licences and sources of what is compiled in (cargo-deny)
 #   make wheel   the Python wheel, in dist/: one for Python 3.10 and everything later
 #   make clean   remove what the others made
 
@@ -12,17 +19,21 @@ PYTHON ?= python3
 CARGO ?= cargo
 DATA ?=
 BENCH_ARGS ?=
+SECONDS ?= 60
+COUNT ?= 3000
+KILLS ?= 100
+MINUTES ?= 10
 
 SITE := "sphinx>=8,<10" "myst-parser>=4,<6" "furo>=2024.8" "numpydoc>=1.8,<2" "sphinx-gallery>=0.18,<1" \
 	"sphinx-copybutton>=0.5,<1" "sphinx-mathjax-offline<1"
 
-PEERS := scikit-learn-intelex rehline cvxpy
+PEERS := scikit-learn-intelex rehline cvxpy dask-ml
 
 VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test browser python-test bench bench-audit wheel clean
+.PHONY: demo test rust-lint rust-test browser python-test bench bench-growth bench-audit fuzz differential faults soak sanitize deny wheel clean
 
 demo:
 	mkdir -p demo-output
@@ -35,20 +46,21 @@ rust-lint:
 	else echo "cargo fmt is not installed: the format is not checked"; fi
 	if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --workspace --all-targets -- -D warnings; \
 	else echo "cargo clippy is not installed: lints are not checked"; fi
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps -p outlast
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace --lib
 	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
 
 # The dev profile (optimised, with overflow checks and debug assertions) runs everything but the reproductions, which are long fits; the
-# release profile runs these, and the core's own tests once more, as users get it. nextest runs no doc examples, so these have a line of their own.
+# release profile runs these, and all that the Python tests do. nextest runs no doc examples, so these have a line of their own. Cargo unites
+# the features of the packages that a line names: lines of one profile name packages of the same features, or all would be compiled again.
 rust-test:
 	$(CARGO) check --locked -p outlast --no-default-features
 	if $(CARGO) nextest --version >/dev/null 2>&1; then $(CARGO) nextest run --locked; else $(CARGO) test --locked --lib --bins --tests; fi
-	$(CARGO) test --locked --doc -p outlast -p outlast-reproduce --features outlast/page
-	$(CARGO) test --locked --release --lib --test experiments -p outlast -p outlast-reproduce --features outlast/page
+	$(CARGO) test --locked --doc -p outlast -p outlast-cli -p outlast-reproduce
+	$(CARGO) test --locked --release --lib --test experiments -p outlast-reproduce -p outlast-python
 
 $(VENV)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet maturin pytest pandas polars pyarrow scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official
+	$(VENV)/bin/python -m pip install --quiet maturin pytest pytest-xdist pandas polars pyarrow scikit-learn mypy cvxpy matplotlib onnx onnxruntime selenium libsvm-official liblinear-official "dask[array,dataframe]" distributed
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(SOURCES)
@@ -71,11 +83,11 @@ browser:
 	fi
 
 python-test: browser $(VENV)/.built
-	$(VENV)/bin/python -m pytest -q
+	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
 
 $(BENCH)/.packages: pyproject.toml Makefile
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet maturin pandas scikit-learn
+	$(BENCH)/bin/python -m pip install --quiet maturin pandas scikit-learn "dask[array,dataframe]" distributed
 	for peer in $(PEERS); do \
 	    $(BENCH)/bin/python -m pip install --quiet $$peer || echo "$$peer can't be installed here: its rows are left out"; \
 	done
@@ -87,10 +99,38 @@ $(BENCH)/.built: $(BENCH)/.packages $(SOURCES)
 
 bench: $(BENCH)/.built
 	$(BENCH)/bin/python bench/run.py $(if $(DATA),--data "$(DATA)") $(BENCH_ARGS)
+	$(if $(BENCH_ARGS),,$(BENCH)/bin/python bench/dask_fits.py)
+
+# The fit of data larger than memory, from half a million to twenty million rows.
+bench-growth: $(BENCH)/.built
+	$(BENCH)/bin/python bench/stream.py
 
 bench-audit: $(BENCH)/.built
 	$(BENCH)/bin/python -m pip install --quiet cleanlab || echo "cleanlab can't be installed here: its columns are left out"
 	$(BENCH)/bin/python bench/audit.py $(if $(DATA),--data "$(DATA)") $(BENCH_ARGS)
+
+# What takes minutes and more of what docs/reliability.md reports; `make test` runs a little of each.
+fuzz:
+	CARGO="$(CARGO)" fuzz/run $(SECONDS)
+
+differential:
+	OUTLAST_DIFFERENTIAL=$(COUNT) $(CARGO) test --locked --release -p outlast --test all differential -- --nocapture
+
+faults:
+	OUTLAST_KILLS=$(KILLS) $(CARGO) test --locked --release -p outlast-cli --test cli faults -- --nocapture --test-threads=2
+	$(CARGO) build --locked --release -p outlast-cli
+	tests/full_disk.sh target/release/outlast
+
+soak:
+	$(CARGO) run --locked --release -p outlast --example soak -- $(MINUTES)
+
+sanitize:
+	CARGO="$(CARGO)" tests/sanitize.sh
+
+deny:
+	if $(CARGO) deny --version >/dev/null 2>&1; then :; else $(CARGO) install --locked cargo-deny; fi
+	$(CARGO) deny --locked check licenses bans sources
+	$(CARGO) deny --locked check advisories || echo "*** the advisory database can't be fetched from here: advisories are NOT checked"
 
 wheel: $(VENV)/.packages
 	$(VENV)/bin/maturin build --release --locked --out dist

@@ -11,6 +11,7 @@ array(['no', 'yes'], dtype='<U3')
 
 from importlib.metadata import version as _version
 
+from . import plot as plot
 from ._ablation import AblationSVC
 from ._ablation_cv import AblationSVCCV
 from ._audit import Audit, audit

@@ -190,7 +190,7 @@ class AblationSVC(KernelClassifier):
     def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
         return {
             "inlier_fraction": _input.name_or_real("inlier_fraction", self.inlier_fraction),
-            "refine": bool(self.refine),
+            "refine": _input.flag("refine", self.refine),
         }
 
     @classmethod

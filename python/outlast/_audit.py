@@ -68,12 +68,15 @@ class Audit:
 
     def __repr__(self) -> str:
         suspects = len(self._found.suspects()["row"])
-        share = 100.0 * self.wrong_share
-        return f"Audit({len(self.scores)} rows, {suspects} suspects, {share:.1f} % of the labels likely wrong)"
+        found = f"{suspects} suspect{'' if suspects == 1 else 's'}"
+        return f"Audit({len(self.scores)} rows, {found}, {100.0 * self.wrong_share:.1f} % of the labels likely wrong)"
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """How suspect each row is, 0 to 1: one minus the chance of its label in fits made without it."""
+        """How suspect each row is, 0 to 1: one minus the chance of its label in fits made without it.
+
+        A third of the chance of classes that are neither its own nor the likeliest other is not counted. At least 0.5 for rows far from all others.
+        """
         return self._found.scores
 
     @property
@@ -209,7 +212,7 @@ def audit(
 
     Every row is judged by robust fits (truncated hinge) that were made without it: cross-validation, repeated, with an rbf and a
     linear kernel on columns brought to one scale. What they say is turned into chances of the classes; the score of a row is one
-    minus the chance of the label it was given.
+    minus the chance of the label it was given, a little less where the rest is spread over several classes.
 
     Parameters
     ----------
@@ -222,11 +225,12 @@ def audit(
     repeats : int, default=3
         How often the rows are split anew.
     kernel : {"both", "rbf", "linear"}, default="both"
-        The kernels of the fits; chances of several are averaged.
+        The kernels of the fits; what both say is pooled.
     gamma : float or str, default="scale"
         Width of the rbf kernel, as in `TruncatedSVC`, for columns of variance 1.
     C : float or "auto", default="auto"
-        Weight of the losses; "auto" chooses from 0.1, 1 and 10 for each kernel, by the likelihood of held-out labels.
+        Weight of the losses; "auto" chooses from 0.1, 1 and 10 for each kernel, by the likelihood of held-out labels, and ends with the first
+        that is worse than the one before.
     truncation : float, "auto" or None, default="auto"
         Margin at which the loss is cut off, "auto" for -1.
     n_jobs : int, default=None

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _input
-from ._estimator import KernelClassifier
+from ._file_fits import FileFits
 
 
-class CappedSVC(KernelClassifier):
+class CappedSVC(FileFits):
     r"""Support vector classifier with a capped l_p loss.
 
     Minimises

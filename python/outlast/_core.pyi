@@ -11,9 +11,12 @@ __all__ = [
     "Audited",
     "FileRows",
     "Fitted",
+    "Partition",
+    "add_answers",
     "audit",
     "fit",
     "fit_files",
+    "fit_parts",
     "gamma_quartiles",
     "open_files",
     "search_lq",
@@ -24,6 +27,8 @@ __all__ = [
 _Dense = NDArray[np.float64] | NDArray[np.float32]
 _Sparse = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float64] | NDArray[np.float32], int]
 _Matrix = _Dense | _Sparse
+_Data = tuple[_Matrix, NDArray[np.uint32], Sequence[int | str]]
+_Judge = int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]]
 _Path = str | os.PathLike[str]
 
 @final
@@ -240,6 +245,43 @@ def fit(
     time_limit: float | None = None,
     progress: Callable[[str, int, float, float], object] | None = None,
 ) -> Fitted: ...
+@final
+class Partition:
+    def __new__(
+        cls,
+        x: _Matrix,
+        codes: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None = None,
+        shift: NDArray[np.float64] | None = None,
+    ) -> Partition: ...
+    @property
+    def cols(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    def __sizeof__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
+    def answer(self, request: bytes, threads: int = 1) -> bytes: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Partition: ...
+    def renumbered(self, codes: Sequence[int], first: int) -> Partition: ...
+    def weighed(self, weights: NDArray[np.float64]) -> Partition: ...
+
+def add_answers(answers: Sequence[bytes]) -> bytes: ...
+def fit_parts(
+    ask: Callable[[bytes], bytes],
+    size: tuple[int, int],
+    classes: Sequence[int | str],
+    method: str,
+    parameters: Mapping[str, Any],
+    *,
+    shift: Sequence[float] | None = None,
+    balanced: bool = False,
+    memory: int = ...,
+    threads: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str, int, float, float], object] | None = None,
+) -> Fitted: ...
 def gamma_quartiles(
     x: _Matrix,
     codes: NDArray[np.uint32],
@@ -248,37 +290,21 @@ def gamma_quartiles(
     threads: int | None = None,
 ) -> tuple[float, float, float]: ...
 def search_lq(
-    x: _Matrix,
-    codes: NDArray[np.uint32],
-    classes: Sequence[int | str],
+    data: _Data,
     parameters: Mapping[str, Any],
     cs: int | Sequence[float],
     qs: Sequence[float],
-    judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    judge: _Judge,
     options: Mapping[str, Any],
-    *,
-    threads: int | None = None,
-    sample_weight: NDArray[np.float64] | None = None,
-    feature_names: Sequence[str] | None = None,
-    time_limit: float | None = None,
-    progress: Callable[[str, int, float, float], object] | None = None,
+    request: Mapping[str, Any],
 ) -> tuple[Fitted, dict[str, Any]]: ...
-
 def tune(
-    x: _Matrix,
-    codes: NDArray[np.uint32],
-    classes: Sequence[int | str],
+    data: _Data,
     method: str,
     parameters: Mapping[str, Any],
     grid: Sequence[tuple[str, Sequence[float | str | None]]],
-    judge: int | Sequence[tuple[Sequence[int], Sequence[int]]] | tuple[_Matrix, NDArray[np.uint32]],
+    judge: _Judge,
     options: Mapping[str, Any],
-    *,
-    threads: int | None = None,
-    sample_weight: NDArray[np.float64] | None = None,
-    feature_names: Sequence[str] | None = None,
-    time_limit: float | None = None,
-    progress: Callable[[str, int, float, float], object] | None = None,
+    request: Mapping[str, Any],
 ) -> tuple[Fitted, dict[str, Any]]: ...
-
 def write_page(json: str, path: _Path) -> None: ...

@@ -97,7 +97,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
             "degree": _input.whole("degree", self.degree, 1, 64),
             "coef0": _input.real("coef0", self.coef0),
             "class_weight": self._class_factors(classes, y),
-            "fit_intercept": bool(self.fit_intercept),
+            "fit_intercept": _input.flag("fit_intercept", self.fit_intercept),
             "tol": self._tolerance(),
             "max_iter": _input.whole("max_iter", self.max_iter, 1),
             "cache_size": _input.real("cache_size", self.cache_size),
@@ -161,7 +161,7 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         sample_weight: Any,
         progress: Callable[..., object] | None,
     ) -> _core.Fitted:
-        previous = self._previous_fit(X, classes) if getattr(self, "warm_start", False) else None
+        previous = self._previous_fit(X, classes) if _input.flag("warm_start", getattr(self, "warm_start", False)) else None
         rows = self._kernel_values(X, X) if callable(self.kernel) else X
         return _core.fit(
             _input.matrix(rows),

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
 
 from . import _core
@@ -18,14 +19,12 @@ from . import _core
 _LARGEST_COLUMN = np.iinfo(np.uint32).max
 
 
-class WrongType(ValueError, TypeError):
-    """A parameter of the wrong type: both kinds of error, as scikit-learn's own complaint about parameters is."""
-
-
-
 def matrix(X: Any) -> Any:
     """A validated X in the core's form: the array itself, in C or Fortran order, or the parts of a CSR matrix."""
     if not sparse.issparse(X):
+        if not X.flags.aligned:
+            # as arrays may be that came over a network
+            X = X.copy()
         return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
     if not X.has_canonical_format:
         # on a copy: the caller's matrix stays as it is
@@ -64,10 +63,22 @@ def precision(X: Any) -> Any:
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The sorted classes of y and each row's position among them."""
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = _sorted_classes(y)
     if len(classes) < 2:
         raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
     return classes, codes.astype(np.uint32)
+
+
+def _sorted_classes(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What ``np.unique`` finds, by counting instead of sorting where labels are whole numbers that lie close together."""
+    if isinstance(y, np.ndarray) and y.dtype.kind == "i" and len(y):
+        least, most = int(y.min()), int(y.max())
+        if most - least <= len(y):
+            shifted = np.subtract(y, least, dtype=np.int64)
+            there = np.bincount(shifted) > 0
+            return (np.flatnonzero(there) + least).astype(y.dtype), (np.cumsum(there) - 1)[shifted]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
 
 
 def class_names(classes: NDArray[Any]) -> list[int | str]:
@@ -127,13 +138,13 @@ def real(name: str, value: Any) -> float:
     """A number as float; its range is the core's business."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return float(value)
-    raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a number")
+    raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a number")
 
 
 def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
     """A whole number in a range."""
     if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
-        raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a whole number")
+        raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a whole number")
     number = int(value)
     if not lowest <= number <= highest:
         raise ValueError(f"{name} = {number} is not allowed: {name} must be a whole number from {lowest} to {highest}")
@@ -149,7 +160,14 @@ def text(name: str, value: Any) -> str:
     """A name; which names there are is the core's business."""
     if isinstance(value, str):
         return value
-    raise WrongType(f"{name} = {value!r} is not allowed: {name} must be a text")
+    raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a text")
+
+
+def flag(name: str, value: Any) -> bool:
+    """Yes or no."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be True or False")
 
 
 def limit(value: Any) -> float | None:

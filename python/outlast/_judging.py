@@ -47,4 +47,7 @@ def listed(name: str, values: Any, allowed: str = "a list of values") -> list[An
     """The values to try of a parameter."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
         raise TypeError(f"{name} = {values!r} is not allowed: {name} must be {allowed}")
-    return list(values)
+    given = list(values)
+    if not given:
+        raise ValueError(f"{name} = {values!r} is not allowed: {name} must hold at least one value")
+    return given

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _input
-from ._estimator import KernelClassifier
+from ._file_fits import FileFits
 
 
-class LqSVC(KernelClassifier):
+class LqSVC(FileFits):
     r"""Support vector classifier with the penalty sum \|w\|^q, q in (0, 2], which selects variables for q <= 1.
 
     Minimises

@@ -188,7 +188,7 @@ class LqSVCCV(Tuning, LqSVC):
         self, data: tuple[Any, Any, Any], parameters: dict[str, Any], judge: Any, request: dict[str, Any]
     ) -> tuple[_core.Fitted, dict[str, Any]]:
         qs = _numbers("qs", self.qs)
-        fitted, found = _core.search_lq(*data, parameters, self._values(), qs, judge, self._search_options(), **request)
+        fitted, found = _core.search_lq(data, parameters, self._values(), qs, judge, self._search_options(), request)
         functions, grid = fitted.functions, tuple(found["sizes"])
         self.qs_ = np.array(qs)
         self.Cs_ = np.array([point[1] for point in found["points"][: grid[1]]])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from . import _core, _input
-from ._estimator import KernelClassifier
+from ._file_fits import FileFits
 
 
 def _estimates_probabilities(model: TruncatedSVC) -> bool:
@@ -25,7 +22,7 @@ def _estimates_probabilities(model: TruncatedSVC) -> bool:
     return True
 
 
-class TruncatedSVC(KernelClassifier):
+class TruncatedSVC(FileFits):
     r"""Support vector classifier whose loss stops growing, so that outliers lose their grip.
 
     Minimises
@@ -285,7 +282,7 @@ class TruncatedSVC(KernelClassifier):
             "cost": _input.payoff("cost", self.cost, classes),
             "cost_form": _input.text("cost_form", self.cost_form),
             "utility_baseline": _input.text("utility_baseline", self.utility_baseline),
-            "global_search": bool(self.global_search),
+            "global_search": _input.flag("global_search", self.global_search),
             "probability": self._probability_name(),
             "solver": _input.text("solver", self.solver),
         }
@@ -320,93 +317,6 @@ class TruncatedSVC(KernelClassifier):
         count = int(self._fitted.detail("probability_unconverged") or 0)
         family = f"{count} of the weighted fits behind predict_proba did not converge: raise max_iter or tol, or scale the columns of X"
         return super()._complaints() + ([family] if count else [])
-
-    def fit_files(
-        self,
-        files: Any,
-        *,
-        target: str | int | None = None,
-        weight_column: str | int | None = None,
-        ignore: Sequence[str | int] = (),
-        memory: str | int = "1GB",
-        cache: str | os.PathLike[str] | None = None,
-    ) -> TruncatedSVC:
-        """Fit to files that may be larger than memory.
-
-        The files are read once. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
-        read again some dozen times; the objective is that of `fit` on the same rows. Linear kernel, hinge loss and l2 penalty.
-        Nothing is said about single rows then: `margins_`, `outliers_` and `outlier_scores_` are None.
-
-        Parameters
-        ----------
-        files : str, path-like or list of these
-            CSV or LIBSVM text, plain or gzipped, or Parquet, all of the same columns.
-        target : str or int, default=None
-            Column of the labels: a name, or a number (1 is the first, -1 the last). None takes the one column named label, target,
-            class or y, else the last.
-        weight_column : str or int, default=None
-            Column of the sample weights.
-        ignore : sequence of str or int, default=()
-            Columns to leave out.
-        memory : str or int, default="1GB"
-            Memory to use, in bytes or as a text like "512MB".
-        cache : str or path-like, default=None
-            Folder in which rows are kept while the fit goes on; None for that of temporary files.
-
-        Returns
-        -------
-        self : estimator
-            The fitted estimator.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from outlast import TruncatedSVC
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "people.csv")
-        ...     with open(path, "w") as file:
-        ...         _ = file.write("age,label\\n31,no\\n35,no\\n60,yes\\n65,yes\\n")
-        ...     model = TruncatedSVC(kernel="linear").fit_files(path, memory="512MB")
-        >>> model.predict([[30.0], [70.0]])
-        array(['no', 'yes'], dtype='<U3')
-        """
-        paths = [files] if isinstance(files, str | os.PathLike) else list(files)
-        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        rows = _core.open_files(
-            [os.fspath(path) for path in paths],
-            target=None if target is None else str(target),
-            weight_column=None if weight_column is None else str(weight_column),
-            ignore=[str(column) for column in ignore],
-            memory=_input.memory(memory),
-            cache=None if cache is None else os.fspath(cache),
-            shift=bool(self.fit_intercept),
-        )
-        for note in rows.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
-        classes = np.array(rows.classes)
-        shared = self._shared_parameters(classes, classes)
-        fitted = _core.fit_files(
-            rows,
-            self._method_name(),
-            {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
-            balanced=balanced,
-            threads=_input.threads(self.n_jobs),
-            time_limit=_input.limit(self.time_limit),
-        )
-        self.classes_ = classes
-        self.n_features_in_ = fitted.features
-        if fitted.feature_names is not None:
-            self.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._training_rows = None
-        self._own_vectors = None
-        self._take(fitted)
-        self.n_support_ = np.zeros(len(classes), dtype=np.intp)
-        self.margins_, self.outliers_, self.outlier_scores_ = fitted.margins, fitted.outliers, fitted.outlier_scores
-        for complaint in self._complaints():
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
-        return self
 
     @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ class Tuning(Judging):
         self, data: tuple[Any, Any, Any], parameters: dict[str, Any], judge: Any, request: dict[str, Any]
     ) -> tuple[_core.Fitted, dict[str, Any]]:
         """The search itself."""
-        return _core.tune(*data, self._method_name(), parameters, self._grid(), judge, self._search_options(), **request)
+        return _core.tune(data, self._method_name(), parameters, self._grid(), judge, self._search_options(), request)
 
     def _grid(self) -> list[tuple[str, list[float | str | None]]]:
         """The values to try, where they are given."""
@@ -102,12 +102,12 @@ class Tuning(Judging):
     def _search_options(self) -> dict[str, Any]:
         return {
             "holdout": None if self.holdout is None else _input.real("holdout", self.holdout),
-            "standardize": bool(self.standardize),
+            "standardize": _input.flag("standardize", self.standardize),
             "rule": _input.text("rule", self.rule),
-            "early_stopping": bool(self.early_stopping),
-            "halving": bool(self.halving),
+            "early_stopping": _input.flag("early_stopping", self.early_stopping),
+            "halving": _input.flag("halving", self.halving),
             "nested": None if self.nested is None else _input.whole("nested", self.nested, 2),
-            "exact": bool(self.exact),
+            "exact": _input.flag("exact", self.exact),
             "balanced": self._is_balanced(),
         }
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
+from sklearn.utils._param_validation import InvalidParameterError
 
-from outlast import TruncatedSVC
+from outlast import AblationSVC, AblationSVCCV, CappedSVCCV, LqSVCCV, TruncatedSVC, TruncatedSVCCV
 
 X, Y = make_classification(60, 4, random_state=0)
 
@@ -193,3 +194,20 @@ def test_constant_columns_and_contradicting_rows(kernel):
     twice = np.concatenate([X, X])
     model = TruncatedSVC(kernel=kernel).fit(twice, np.concatenate([Y, 1 - Y]))
     assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [(TruncatedSVC, "fit_intercept"), (TruncatedSVC, "warm_start"), (TruncatedSVC, "global_search"), (AblationSVC, "refine")]
+    + [(TruncatedSVCCV, name) for name in ("standardize", "early_stopping", "halving", "exact")],
+)
+def test_yes_or_no(estimator, name):
+    for value in ("no", 1, None):
+        with pytest.raises(InvalidParameterError, match=f"{name} = .* must be True or False"):
+            estimator(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [TruncatedSVCCV, CappedSVCCV, AblationSVCCV, LqSVCCV])
+def test_lists_without_values(estimator):
+    with pytest.raises(ValueError, match=r"Cs = \[\] is not allowed: Cs must hold at least one value"):
+        estimator(Cs=[]).fit(X, Y)

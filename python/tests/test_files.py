@@ -79,9 +79,20 @@ def test_names_of_columns_come_back(tmp_path):
         again.predict(frame[["right", "left"]])
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    X, y = SETS["moons"]()
+    model = TruncatedSVC().fit(X, y)
+    path = tmp_path / "absent" / "model"
+    for write in (model.save, lambda path: model.export(path, "json"), outlast.audit(X, y).to_csv, outlast.audit(X, y).to_html):
+        with pytest.raises(FileNotFoundError) as refused:
+            write(path)
+        assert refused.value.filename == str(path) and ".tmp" not in str(refused.value)
+
+
 def test_what_can_not_be_read_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as refused:
         outlast.load(tmp_path / "absent")
+    assert refused.value.filename == str(tmp_path / "absent")
     (tmp_path / "foreign").write_text("not a model\n")
     with pytest.raises(ValueError, match="foreign"):
         outlast.load(tmp_path / "foreign")

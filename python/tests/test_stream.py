@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from sklearn.base import clone
 
-from outlast import TruncatedSVC, load
+from outlast import CappedSVC, LqSVC, TruncatedSVC, load
 
 ROWS, COLUMNS = 60_000, 30
 SAME = 1e-5
@@ -93,10 +94,21 @@ def test_what_it_cannot_do_is_refused(frame, tmp_path):
     frame.iloc[:50].to_csv(tmp_path / "few.csv", index=False)
     with pytest.raises(ValueError, match="kernel"):
         TruncatedSVC().fit_files(tmp_path / "few.csv", target="kind")
-    with pytest.raises(ValueError, match="penalty"):
-        TruncatedSVC(kernel="linear", penalty="l1").fit_files(tmp_path / "few.csv", target="kind")
+    with pytest.raises(ValueError, match="loss"):
+        TruncatedSVC(kernel="linear", loss="logistic").fit_files(tmp_path / "few.csv", target="kind")
+    with pytest.raises(ValueError, match="feature_map"):
+        LqSVC(feature_map="squares").fit_files(tmp_path / "few.csv", target="kind")
     for memory in ("1MB", "many", 5):
         with pytest.raises(ValueError, match="memory"):
             TruncatedSVC(kernel="linear").fit_files(tmp_path / "few.csv", target="kind", memory=memory)
     with pytest.raises(OSError, match="nowhere"):
         TruncatedSVC(kernel="linear").fit_files(tmp_path / "nowhere.csv")
+
+
+def test_capped_and_lq_machines(frame, files):
+    X, y = frame.drop(columns=["weight", "kind"]), frame["kind"]
+    for method in (CappedSVC(0.01, p=2.0, cap=4.0), LqSVC(0.01)):
+        wanted = clone(method).fit(X, y)
+        found = method.fit_files(files, target="kind", ignore=["weight"], memory="64MB")
+        assert found.solver_ == "linear-stream" and found.status_ == "converged"
+        assert found.objective_ <= wanted.objective_ * (1 + 1e-4)

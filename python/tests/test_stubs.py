@@ -46,3 +46,31 @@ def test_everything_public_is_explained_with_an_example(module, name):
         assert own, f"{name}.{method_name} is not explained"
         for parameter in inspect.signature(method).parameters:
             assert parameter == "self" or f"\n{parameter} : " in own, f"{name}.{method_name} does not explain {parameter}"
+
+
+def entries(text):
+    """The entries of a docstring in numpydoc's form: name and what follows it."""
+    found, name = {}, None
+    for line in text.splitlines():
+        if line and not line.startswith(" ") and " : " in line:
+            name = line
+            found[name] = []
+        elif not line.startswith(" "):
+            name = None
+        elif name is not None:
+            found[name].append(line.strip())
+    return {name: " ".join(lines) for name, lines in found.items()}
+
+
+@pytest.mark.parametrize("name", ["CappedSVCCV", "AblationSVCCV"])
+def test_searches_explain_alike_what_they_have_alike(name):
+    """Docstrings are written out, for those who read them in an editor; what is the same must read the same."""
+    ours = entries(inspect.getdoc(getattr(outlast, name)).replace(name.removesuffix("CV"), "TruncatedSVC"))
+    model = entries(inspect.getdoc(outlast.TruncatedSVCCV))
+    # what a payoff matrix or another kernel changes
+    payoffs = {"best_score_ : float", "errors_ : ndarray"}
+    same = set(ours) & set(model) - payoffs
+    assert {"cv_results_ : dict", "cv : int, splitter or iterable of (train, test) positions, default=5", "n_splits_ : int"} <= same and len(same) > 20
+    for entry in same:
+        if ours[entry] != model[entry]:
+            assert entry.startswith(("solver", "loss", "kernel", "tol", "max_iter", "fit_intercept", "cache_size")), (entry, ours[entry], model[entry])

@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod destination;
 mod failure;
+mod memory;
 mod output;
 mod watch;
 
@@ -19,6 +20,7 @@ use outlast_reproduce::draw::svg;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    memory::report_lack();
     let outcome = match Cli::parse().command {
         Command::Fit(request) => commands::fit::run(&request),
         Command::Predict(request) => commands::predict::run(&request),

@@ -12,7 +12,7 @@ pub fn to_python(error: Error) -> PyErr {
         Error::Numerical { .. } => PyFloatingPointError::new_err(message),
         Error::Io { file, source } => match source.raw_os_error() {
             // with an errno Python picks FileNotFoundError, PermissionError, ...
-            Some(code) => PyOSError::new_err((code, plain_reason(&source), file)),
+            Some(code) => PyOSError::new_err((code, plain_reason(&source), file.into_os_string())),
             None => PyOSError::new_err(message),
         },
         _ => PyValueError::new_err(message),

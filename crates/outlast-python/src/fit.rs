@@ -241,7 +241,7 @@ pub fn tunable(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Tu
 }
 
 /// The method of that name with the parameters of a dict.
-fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
+pub fn method(name: &str, parameters: &Bound<'_, PyAny>) -> PyResult<Box<dyn Estimator + Send>> {
     if ["truncated", "capped", "reh", "rod"].contains(&name) {
         return Ok(tunable(name, parameters)?);
     }

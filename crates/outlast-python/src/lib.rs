@@ -13,6 +13,7 @@ mod fitted;
 mod gate;
 mod matrix;
 mod page;
+mod parts;
 mod pool;
 mod search;
 mod storage;
@@ -32,9 +33,9 @@ mod _core {
     #[pymodule_export]
     use crate::page::write_page;
     #[pymodule_export]
-    use crate::search::search_lq;
+    use crate::parts::{Partition, add_answers, fit_parts};
     #[pymodule_export]
     use crate::stream::{FileRows, fit_files, open_files};
     #[pymodule_export]
-    use crate::tune::tune;
+    use crate::tune::{search_lq, tune};
 }

@@ -1,7 +1,7 @@
 //! Files larger than memory: opened in one step, so that Python knows the classes, and fitted in another.
 
 use crate::errors::to_python;
-use crate::fit::{ClassName, seconds, tunable};
+use crate::fit::{ClassName, method, seconds};
 use crate::fitted::Fitted;
 use crate::gate;
 use outlast::io::{ReadOptions, Stream, StreamOptions, TargetColumn, open_stream};
@@ -82,7 +82,7 @@ pub fn fit_files(
     time_limit: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Fitted> {
-    let mut method = tunable(method, parameters)?;
+    let mut method = self::method(method, parameters)?;
     if balanced {
         method.common_mut().class_weight = ClassWeight::Balanced;
     }

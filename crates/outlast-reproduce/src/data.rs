@@ -1,6 +1,6 @@
 //! Real data: read from a folder the user names, never carried along.
 
-use crate::random::fnv;
+use crate::random::{Random, fnv};
 use outlast::io::{ReadOptions, read_table};
 use outlast::{Class, Dense, Design, Error, Labels, Result};
 use std::collections::HashMap;
@@ -45,6 +45,28 @@ impl Rows {
             x: Dense::new(rows.len(), self.x.cols(), values)?,
             y: Labels::from_codes(self.y.classes().to_vec(), codes)?,
         })
+    }
+
+    /// The rows of some classes, which are counted anew in the order given.
+    pub fn of_classes(&self, classes: &[i64]) -> Result<Rows> {
+        let new = |row: &usize| {
+            let class = &self.y.classes()[self.y.codes()[*row] as usize];
+            classes.iter().position(|&wanted| *class == Class::Int(wanted))
+        };
+        let rows: Vec<usize> = (0..self.x.rows()).filter(|row| new(row).is_some()).collect();
+        let codes = rows.iter().filter_map(new).map(|code| code as u32).collect();
+        let names = classes.iter().map(|&class| Class::Int(class)).collect();
+        Ok(Rows { x: self.some(&rows)?.x, y: Labels::from_codes(names, codes)? })
+    }
+
+    /// The rows of each class in random order.
+    pub fn shuffled_by_class(&self, random: &mut Random) -> Vec<Vec<usize>> {
+        let of_class = |class: u32| {
+            let mut rows: Vec<usize> = (0..self.x.rows()).filter(|&row| self.y.codes()[row] == class).collect();
+            random.shuffle(&mut rows);
+            rows
+        };
+        (0..self.y.classes().len() as u32).map(of_class).collect()
     }
 
     /// The same rows with each column brought to mean 0 and standard deviation 1 over all rows; a constant column becomes 0.
@@ -136,6 +158,10 @@ mod tests {
         assert_eq!((rows.x.rows(), rows.x.cols(), rows.y.codes()), (3, 2, &[1, 0, 1][..]));
         assert_eq!(rows.some(&[2, 1]).unwrap().x.values(), [3.0, 7.0, 2.0, 7.0]);
         assert_eq!(rows.standardized().unwrap().x.values(), [-1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        let second = rows.of_classes(&[2]).unwrap();
+        assert_eq!((second.x.values(), second.y.codes()), (&[1.0, 7.0, 3.0, 7.0][..], &[0, 0][..]));
+        let by_class = rows.shuffled_by_class(&mut Random::new(1));
+        assert!(by_class[0] == [1] && (by_class[1] == [0, 2] || by_class[1] == [2, 0]));
         let other = DataSet { columns: 3, ..SET };
         let refused = DataFolder::new(Some(folder.path().to_path_buf())).get(&other).unwrap_err();
         assert!(refused.to_string().contains("3 columns"), "{refused}");

@@ -19,10 +19,45 @@ pub struct About {
     pub paper: &'static Paper,
     /// One line.
     pub what: &'static str,
-    /// Replications in the paper; 1 for what has none.
-    pub reps: usize,
+    /// Replications.
+    pub reps: Reps,
+    /// Raised whenever what a replication computes changes, so that replications of before are not mixed with those of after.
+    pub revision: u32,
     /// Seconds of one core that one replication of all settings takes, measured.
     pub seconds: f64,
+}
+
+/// How many replications there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reps {
+    /// As many as the paper says.
+    Printed(usize),
+    /// The paper does not say; so many here.
+    NotPrinted(usize),
+    /// The paper shows one data set; so many here, to have something to judge by. Figures show the first.
+    OneShown(usize),
+    /// Nothing is random.
+    Exact,
+}
+
+impl Reps {
+    /// Replications that are run unless others are asked for.
+    pub fn count(self) -> usize {
+        match self {
+            Reps::Printed(count) | Reps::NotPrinted(count) | Reps::OneShown(count) => count,
+            Reps::Exact => 1,
+        }
+    }
+
+    /// What the paper says.
+    pub fn printed(self) -> String {
+        match self {
+            Reps::Printed(count) => format!("the paper: {count}"),
+            Reps::NotPrinted(_) => "the paper does not print how many".to_string(),
+            Reps::OneShown(_) => "the paper shows one data set".to_string(),
+            Reps::Exact => "nothing is random".to_string(),
+        }
+    }
 }
 
 /// One of the settings an experiment runs under: a unit of work for each replication.
@@ -154,8 +189,7 @@ impl<'a> Results<'a> {
 
     /// A number's values over all replications, of the records with these texts.
     pub fn values(&self, setting: usize, labels: &[&str], value: &str) -> Vec<f64> {
-        let column = self.experiment.values().iter().position(|name| *name == value);
-        let column = column.unwrap_or_else(|| panic!("{} has no value {value}", self.experiment.about().name));
+        let column = self.column(value);
         let of_setting = self.records.range((setting, 0)..(setting, self.reps));
         let rows = of_setting.flat_map(|(_, records)| records).filter(|record| record.labels == labels);
         rows.map(|record| record.values[column]).collect()
@@ -163,12 +197,46 @@ impl<'a> Results<'a> {
 
     /// a - b, replication by replication.
     pub fn differences(&self, setting: usize, a: &[&str], b: &[&str], value: &str) -> Vec<f64> {
-        let (a, b) = (self.values(setting, a, value), self.values(setting, b, value));
-        a.iter().zip(&b).map(|(a, b)| a - b).collect()
+        less(&self.values(setting, a, value), &self.values(setting, b, value))
+    }
+
+    /// How often what was chosen lies at either end of its grid, over all settings and the records kept by a filter.
+    pub fn at_ends(&self, what: &str, column: &str, ends: [f64; 2], keep: impl Fn(&Record) -> bool) -> String {
+        let at = self.column(column);
+        let records = self.records.iter().filter(|((_, replication), _)| *replication < self.reps);
+        let chosen: Vec<f64> = records
+            .flat_map(|(_, records)| records)
+            .filter(|record| keep(record))
+            .map(|record| record.values[at])
+            .collect();
+        let share = |end: f64| {
+            let close = chosen.iter().filter(|value| (*value / end - 1.0).abs() < 1e-6).count();
+            100.0 * close as f64 / chosen.len() as f64
+        };
+        let (low, high) = (share(ends[0]), share(ends[1]));
+        format!(
+            "What was chosen of {what} lies at the lower end of its grid in {low:.0} % of the fits, at the upper end in {high:.0} %."
+        )
+    }
+
+    fn column(&self, value: &str) -> usize {
+        let column = self.experiment.values().iter().position(|name| *name == value);
+        column.unwrap_or_else(|| panic!("{} has no value {value}", self.experiment.about().name))
+    }
+
+    /// Names of the settings that were not run.
+    pub fn skipped(&self) -> Vec<String> {
+        let settings = self.experiment.settings().into_iter().enumerate();
+        settings.filter(|(at, _)| !self.has(*at)).map(|(_, setting)| setting.name).collect()
     }
 
     /// Whether a setting was run.
     pub fn has(&self, setting: usize) -> bool {
         self.records.range((setting, 0)..(setting, self.reps)).next().is_some()
     }
+}
+
+/// a - b, one by one.
+pub fn less(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }

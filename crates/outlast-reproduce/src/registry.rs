@@ -56,7 +56,7 @@ mod tests {
         }
         for experiment in ALL {
             let (settings, about) = (experiment.settings(), experiment.about());
-            assert!(!settings.is_empty() && about.reps > 0 && about.seconds > 0.0, "{}", about.name);
+            assert!(!settings.is_empty() && about.reps.count() > 0 && about.seconds > 0.0, "{}", about.name);
             for (at, setting) in settings.iter().enumerate() {
                 assert!(!setting.name.contains([',', '\n', '"']), "{}: {}", about.name, setting.name);
                 assert!(settings[..at].iter().all(|other| other.name != setting.name), "{}", setting.name);

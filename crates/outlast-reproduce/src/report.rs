@@ -1,7 +1,7 @@
 //! What is made of an experiment's replications, as files: a Markdown page, JSON, figures.
 
-use crate::experiment::Results;
-use crate::verdict::{Row, Statement, Verdict};
+use crate::experiment::{Reps, Results};
+use crate::lines::{Row, Statement};
 use outlast::io::write_atomically;
 use outlast::{Error, Result};
 use serde_json::{Value, json};
@@ -10,15 +10,21 @@ use std::path::{Path, PathBuf};
 /// What an experiment found.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Numbers beside the printed ones.
+    /// Numbers beside the printed ones, each printed number once; and numbers the paper does not print, which are not counted.
     pub rows: Vec<Row>,
+    /// Numbers beside printed ones that are not counted: other readings of the paper, or other data.
+    pub readings: Vec<Row>,
     /// Statements of the paper.
     pub statements: Vec<Statement>,
+    /// Statements that are ours: not counted.
+    pub own: Vec<Statement>,
     /// What the paper leaves open and how it was chosen; what is wrong in print.
     pub notes: Vec<String>,
     /// Figures: what is added to the experiment's name for the file's (mostly nothing), and the picture.
     pub figures: Vec<(String, String)>,
 }
+
+const HEADER: &str = "paper | here | standard error | verdict |\n|---|---|---|---|---|\n";
 
 impl Report {
     /// How often each verdict was given.
@@ -33,10 +39,14 @@ impl Report {
             let (good, bad) = (self.count(good), self.count(bad));
             (good + bad > 0).then(|| format!("{good} of {} {word}", good + bad))
         };
+        let some = |name: &str, word: &str| {
+            Some(self.count(name)).filter(|&count| count > 0).map(|count| format!("{count} {word}"))
+        };
         let parts = [
             judged("agrees", "differs", "printed numbers agree"),
             judged("holds", "fails", "statements hold"),
-            Some(self.count("open")).filter(|&open| open > 0).map(|open| format!("{open} open")),
+            some("open", "open"),
+            some("no verdict", "without a verdict"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if parts.is_empty() { "nothing printed to compare with".to_string() } else { parts.join(", ") }
@@ -62,28 +72,23 @@ impl Report {
 
     fn markdown(&self, results: &Results) -> String {
         let about = results.experiment.about();
-        let replications = if about.reps == 1 && results.reps == 1 {
-            String::new()
-        } else {
-            format!(" {} replications (the paper: {}).", results.reps, about.reps)
-        };
         let mut text = format!(
-            "# {}: {}\n\n{}.\n\n`outlast reproduce {}`, seed {}.{replications}\n",
-            about.name, about.what, about.paper.reference, about.name, results.seed
+            "# {}: {}\n\n{}.\n\n`outlast reproduce {}`, seed {}.{}\n",
+            about.name,
+            about.what,
+            about.paper.reference,
+            about.name,
+            results.seed,
+            replications(results)
         );
+        let skipped = results.skipped();
+        if !skipped.is_empty() {
+            text += &format!("\nSkipped, as the data were not there: {}.\n", skipped.join(", "));
+        }
         for (suffix, _) in &self.figures {
             text += &format!("\n![{0}{suffix}]({0}{suffix}.svg)\n", about.name);
         }
-        if !self.rows.is_empty() {
-            text += "\n| | paper | here | standard error | verdict |\n|---|---|---|---|---|\n";
-            text.extend(self.rows.iter().map(Row::markdown));
-            text += "\nA printed mean agrees when it lies within two joint standard errors of ours, plus its rounding. Where the paper \
-                     prints no standard deviation, ours stands in for it.\n";
-        }
-        if !self.statements.is_empty() {
-            text += "\n| the paper says | found here | verdict |\n|---|---|---|\n";
-            text.extend(self.statements.iter().map(Statement::markdown));
-        }
+        self.tables(&mut text);
         if !self.notes.is_empty() {
             text += "\nNotes\n\n";
             text.extend(self.notes.iter().map(|note| format!("- {note}\n")));
@@ -91,69 +96,71 @@ impl Report {
         text
     }
 
+    fn tables(&self, text: &mut String) {
+        let (printed, others): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| row.paper.is_some());
+        if !printed.is_empty() {
+            *text += &format!("\n| printed number | {HEADER}");
+            text.extend(printed.into_iter().map(Row::markdown));
+            *text += "\nA printed mean agrees when it lies within two joint standard errors of ours, plus its rounding. Where the paper \
+                      prints no standard deviation, ours stands in for it.\n";
+        }
+        if !self.statements.is_empty() {
+            *text += &format!("\n| the paper says | {HEADER}");
+            text.extend(self.statements.iter().map(|one| one.markdown(true)));
+            *text += "\nA difference that is stated holds when the mean of the paired differences lies more than two standard errors on the stated \
+                      side, fails when it lies so on the other side, and is open in between.\n";
+        }
+        if !self.readings.is_empty() {
+            *text += &format!(
+                "\nBeside printed numbers but not counted: other readings of the paper, or other data.\n\n| not counted | {HEADER}"
+            );
+            text.extend(self.readings.iter().map(Row::markdown));
+        }
+        if !self.own.is_empty() {
+            *text += &format!("\nNot in the paper, judged by the same rule: not counted.\n\n| ours | {HEADER}");
+            text.extend(self.own.iter().map(|one| one.markdown(false)));
+        }
+        if !others.is_empty() {
+            *text += &format!("\nNumbers that the paper does not print.\n\n| not printed | {HEADER}");
+            text.extend(others.into_iter().map(Row::markdown));
+        }
+    }
+
     fn json(&self, results: &Results, identity: &Value) -> Value {
         let about = results.experiment.about();
+        let statements = |list: &[Statement]| list.iter().map(Statement::json).collect::<Vec<_>>();
+        let rows = |list: &[Row]| list.iter().map(Row::json).collect::<Vec<_>>();
         json!({
             "name": about.name,
             "what": about.what,
             "paper": about.paper.short,
             "identity": identity,
             "replications": results.reps,
-            "paper_replications": about.reps,
+            "default_replications": about.reps.count(),
+            "paper_replications": about.reps.printed(),
+            "skipped": results.skipped(),
             "score": self.score(),
-            "rows": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
-            "statements": self.statements.iter().map(Statement::json).collect::<Vec<_>>(),
+            "rows": rows(&self.rows),
+            "statements": statements(&self.statements),
+            "readings": rows(&self.readings),
+            "own": statements(&self.own),
         })
     }
 }
 
+/// How many replications, and how many there are in the paper and in the CSV file.
+fn replications(results: &Results) -> String {
+    let reps = results.experiment.about().reps;
+    if reps == Reps::Exact && results.reps == 1 {
+        return String::new();
+    }
+    let there = results.records.keys().map(|(_, replication)| replication + 1).max().unwrap_or(0);
+    let more = if there > results.reps { format!(" The CSV file holds {there}.") } else { String::new() };
+    format!(" {} replications ({}).{more}", results.reps, reps.printed())
+}
+
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     write_atomically(path, |out| writeln!(out, "{value:#}"))
-}
-
-/// Writes `summary.md` in a folder: a line for each experiment that has been run into it, in the order of the registry, and everything
-/// that differs or fails.
-pub fn summary(folder: &Path) -> Result<PathBuf> {
-    let mut text = "# Summary\n\n| name | what | paper | replications | score |\n|---|---|---|---|---|\n".to_string();
-    let mut against = String::new();
-    for experiment in crate::registry::ALL {
-        let name = experiment.about().name;
-        let Some(object) = read_json(&folder.join(format!("{name}.json"))) else { continue };
-        let Some(score) = object["score"].as_str() else { continue };
-        let (reps, printed) = (&object["replications"], &object["paper_replications"]);
-        let what = object["what"].as_str().unwrap_or_default();
-        let paper = object["paper"].as_str().unwrap_or_default();
-        text += &format!("| [{name}]({name}.md) | {what} | {paper} | {reps} of {printed} | {score} |\n");
-        against += &against_of(name, &object);
-    }
-    if !against.is_empty() {
-        text += &format!("\n## What differs or fails\n\n| name | what | paper | here |\n|---|---|---|---|\n{against}");
-    }
-    let path = folder.join("summary.md");
-    write_atomically(&path, |out| out.write_all(text.as_bytes()))?;
-    Ok(path)
-}
-
-/// The lines of what differs or fails.
-fn against_of(name: &str, object: &Value) -> String {
-    let list = |key: &str| object[key].as_array().cloned().unwrap_or_default();
-    let is = |value: &Value, verdict: Verdict| value["verdict"].as_str() == Some(verdict.name());
-    let number = |value: &Value| value.as_f64().map_or("-".to_string(), |number| format!("{:.4}", number));
-    let mut text = String::new();
-    for row in list("rows").iter().filter(|row| is(row, Verdict::Differs(0.0))) {
-        let what = row["what"].as_str().unwrap_or_default();
-        text += &format!(
-            "| {name} | {what} | {} | {} (se {}) |\n",
-            row["paper"],
-            number(&row["here"]),
-            number(&row["standard_error"])
-        );
-    }
-    for one in list("statements").iter().filter(|one| is(one, Verdict::Fails)) {
-        let part = |key: &str| one[key].as_str().unwrap_or_default().to_string();
-        text += &format!("| {name} | {} | stated | {} |\n", part("statement"), part("found"));
-    }
-    text
 }
 
 /// A JSON file, if it is there and is one.

@@ -1,10 +1,12 @@
 //! Runs an experiment: units of work over the threads, each on one, kept as they end; then the report.
 
+use crate::costs;
 use crate::data::DataFolder;
 use crate::experiment::{Experiment, Record, Results, Unit};
 use crate::random::Random;
 use crate::report::{Report, make_folder};
 use crate::store::{Kept, Store};
+use cpu_time::ThreadTime;
 use outlast::{Control, Error, Progress, Result};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ pub struct Settings {
     pub data: DataFolder,
     /// Where results go; made if it is not there.
     pub out: PathBuf,
-    /// Cuts samples to some hundred rows and grids to two values: to see that everything runs. The numbers mean nothing.
+    /// Cuts samples to 60 rows and grids to two values: to see that everything runs. The numbers mean nothing.
     pub small: bool,
 }
 
@@ -71,17 +73,17 @@ pub struct Finished {
 
 /// Units of work an experiment has: replications of the settings whose data are there.
 pub fn units(experiment: &dyn Experiment, settings: &Settings) -> usize {
-    settings.reps.unwrap_or(experiment.about().reps) * present(experiment, &settings.data, &|_| ()).len()
+    settings.reps.unwrap_or(experiment.about().reps.count()) * present(experiment, &settings.data, &|_| ()).len()
 }
 
-/// Runs an experiment, or what is left of it. `tell` gets messages: data that are missing, results that were thrown away. Progress counts
+/// Runs an experiment, or what is left of it. `tell` gets messages: data that are missing, results that were moved aside. Progress counts
 /// units of work, first those kept from before, as the stage `"kept"`.
 pub fn run(experiment: &dyn Experiment, settings: &Settings, control: Control, tell: &dyn Fn(&str)) -> Result<Outcome> {
     let about = experiment.about();
     if settings.reps == Some(0) {
         return Err(Error::parameter("reps", 0, "a whole number >= 1"));
     }
-    let reps = settings.reps.unwrap_or(about.reps);
+    let reps = settings.reps.unwrap_or(about.reps.count());
     make_folder(&settings.out)?;
     let present = present(experiment, &settings.data, tell);
     if present.is_empty() {
@@ -92,6 +94,7 @@ pub fn run(experiment: &dyn Experiment, settings: &Settings, control: Control, t
     let (mut kept, why) = store.load()?;
     if let Some(why) = why {
         tell(&format!("{}: {why}; starting anew", about.name));
+        costs::forget(&settings.out, about.name)?;
     }
     let all: Vec<(usize, usize)> =
         (0..reps).flat_map(|replication| present.iter().map(move |&setting| (setting, replication))).collect();
@@ -155,9 +158,11 @@ fn identity(experiment: &dyn Experiment, settings: &Settings, present: &[usize])
     let all = experiment.settings();
     let mut data = Map::new();
     for set in present.iter().flat_map(|&at| all[at].data) {
-        data.insert(set.name.to_string(), json!(settings.data.fingerprint(set)));
+        if !data.contains_key(set.name) {
+            data.insert(set.name.to_string(), json!(settings.data.fingerprint(set)));
+        }
     }
-    json!({
+    let mut identity = json!({
         "name": experiment.about().name,
         "seed": settings.seed,
         "small": settings.small,
@@ -165,7 +170,11 @@ fn identity(experiment: &dyn Experiment, settings: &Settings, present: &[usize])
         "columns": [experiment.labels(), experiment.values()],
         "settings": all.iter().map(|setting| setting.name.as_str()).collect::<Vec<_>>(),
         "data": data,
-    })
+    });
+    if experiment.about().revision > 1 {
+        identity["revision"] = json!(experiment.about().revision);
+    }
+    identity
 }
 
 /// Those who work on the units that are left.
@@ -183,13 +192,16 @@ impl Crew<'_> {
     fn work(&self, kept: &mut Kept) -> Result<bool> {
         let journal = Mutex::new(self.store.open(kept)?);
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let spent = Mutex::new(0.0);
         let over = AtomicBool::new(false);
         let failure = Mutex::new(None);
         self.report("kept", self.before);
         let member = || {
             while !over.load(Ordering::SeqCst) {
                 let Some(&unit) = self.left.get(next.fetch_add(1, Ordering::SeqCst)) else { break };
+                let start = ThreadTime::now();
                 let outcome = self.one(unit, &over).and_then(|records| {
+                    *spent.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed().as_secs_f64();
                     let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
                     journal.append(&self.store.closed(unit, &records))?;
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +220,10 @@ impl Crew<'_> {
                 scope.spawn(|| alone(member));
             }
         });
-        kept.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let spent = spent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        costs::add(&self.settings.out, self.experiment.about().name, done.len(), spent)?;
+        kept.extend(done);
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(true),
             Some(Error::Interrupted) => Ok(false),
@@ -222,7 +237,10 @@ impl Crew<'_> {
         control.check()?;
         let random = Random::of(self.experiment.about().name, self.settings.seed, setting, replication);
         let (data, small) = (&self.settings.data, self.settings.small);
-        self.experiment.replicate(Unit { setting, replication, random, data, control, small })
+        let records = self.experiment.replicate(Unit { setting, replication, random, data, control, small })?;
+        // some searches end with the best so far when they are stopped, which is no result
+        control.check()?;
+        Ok(records)
     }
 
     fn report(&self, stage: &'static str, step: usize) {

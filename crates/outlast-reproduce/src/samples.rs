@@ -94,12 +94,14 @@ pub mod triangle {
     }
 }
 
+/// Another label than this, each of the others with the same chance.
+pub fn changed(class: u32, classes: usize, random: &mut Random) -> u32 {
+    (class + 1 + random.below(classes - 1) as u32) % classes as u32
+}
+
 /// A label, changed with some chance.
 pub fn flipped(class: u32, classes: usize, flip: f64, random: &mut Random) -> u32 {
-    match random.uniform() < flip {
-        true => (class + 1 + random.below(classes - 1) as u32) % classes as u32,
-        false => class,
-    }
+    if random.uniform() < flip { changed(class, classes, random) } else { class }
 }
 
 /// The chances of labels that are changed with some chance, from those of the labels before, up to a factor.
@@ -116,7 +118,7 @@ pub fn flipped_chances(before: &[f64], flip: f64) -> Vec<f64> {
 pub fn flip_exactly(codes: &mut [u32], classes: usize, share: f64, random: &mut Random) {
     let wrong = (share * codes.len() as f64).round() as usize;
     for row in random.choose(wrong, codes.len()) {
-        codes[row] = (codes[row] + 1 + random.below(classes - 1) as u32) % classes as u32;
+        codes[row] = changed(codes[row], classes, random);
     }
 }
 

@@ -5,7 +5,7 @@
 //! line with a full stop, so that one cut off in the middle is known and run again. Numbers are written with as many digits as read back the same.
 //!
 //! Both belong to an identity: name, seed, columns, version and the real data read. The journal's first line holds it, `NAME.json` that
-//! of `NAME.csv`. Replications of another identity are thrown away.
+//! of `NAME.csv`. Replications of another identity are moved aside, to `NAME.old.csv` and `NAME.old.partial`.
 
 use crate::experiment::{Experiment, Record};
 use crate::report::read_json;
@@ -47,7 +47,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// What is kept already, under the same identity. The second value tells why something was thrown away.
+    /// What is kept already, under the same identity. The second value tells why something was moved aside.
     pub fn load(&self) -> Result<(Kept, Option<String>)> {
         let mut kept = Kept::new();
         let mut why = None;
@@ -58,7 +58,7 @@ impl<'a> Store<'a> {
                 None => {}
                 Some(other) => {
                     why = Some(self.change(&other));
-                    fs::remove_file(&self.csv).map_err(|error| Error::io(&self.csv, error))?;
+                    move_aside(&self.csv)?;
                 }
             }
         }
@@ -66,7 +66,10 @@ impl<'a> Store<'a> {
             let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
             match serde_json::from_str::<Value>(first) {
                 Ok(identity) if identity == self.identity => kept.extend(self.parse(rest, true)),
-                Ok(other) => why = Some(self.change(&other)),
+                Ok(other) => {
+                    why = Some(self.change(&other));
+                    move_aside(&self.journal)?;
+                }
                 Err(_) => {}
             }
         }
@@ -76,8 +79,14 @@ impl<'a> Store<'a> {
     /// What differs from another identity.
     fn change(&self, other: &Value) -> String {
         let Some(own) = self.identity.as_object() else { return String::new() };
-        let changed = own.iter().filter(|(key, value)| other[key.as_str()] != **value);
-        changed.map(|(key, value)| format!("{key} was {} and is {value}", other[key])).collect::<Vec<_>>().join(", ")
+        let theirs = other.as_object().into_iter().flat_map(|other| other.keys());
+        let keys = own.keys().chain(theirs.filter(|key| !own.contains_key(*key)));
+        // the first revision is not written down
+        let shown =
+            |of: &Value, key: &str| if of[key].is_null() { "not there".to_string() } else { of[key].to_string() };
+        let changed = keys.filter(|key| other[key.as_str()] != self.identity[key.as_str()]);
+        let lines = changed.map(|key| format!("{key} was {} and is {}", shown(other, key), shown(&self.identity, key)));
+        lines.collect::<Vec<_>>().join(", ")
     }
 
     /// Opens the journal anew, with what is kept beyond the CSV file.
@@ -172,6 +181,12 @@ impl Journal {
     pub fn append(&mut self, lines: &str) -> Result<()> {
         self.file.write_all(lines.as_bytes()).map_err(|error| Error::io(&self.path, error))
     }
+}
+
+/// NAME.csv becomes NAME.old.csv.
+fn move_aside(path: &std::path::Path) -> Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    fs::rename(path, path.with_extension(format!("old.{ending}"))).map_err(|error| Error::io(path, error))
 }
 
 fn read(path: &std::path::Path) -> Result<Option<String>> {

@@ -43,17 +43,23 @@ pub fn along(
     loss: impl Fn(&Model) -> Result<f64>,
 ) -> Result<Chosen> {
     let mut best: Option<Chosen> = None;
-    let mut last: Option<Model> = None;
-    for &c in cs {
-        let request = FitRequest { start: last.as_ref(), ..*request };
-        let model = method.clone().c(c).fit_with(&train.x, &train.y, &request)?;
+    for model in each(cs, method, train, request)? {
         let tuning = loss(&model)?;
         if best.as_ref().is_none_or(|best| tuning < best.tuning) {
-            best = Some(Chosen { model: model.clone(), tuning });
+            best = Some(Chosen { model, tuning });
         }
-        last = Some(model);
     }
     best.ok_or_else(|| Error::shape("C", "no values", "at least one"))
+}
+
+/// The models along C, each started from the one before.
+pub fn each(cs: &[f64], method: &Truncated, train: &Rows, request: &FitRequest) -> Result<Vec<Model>> {
+    let mut models: Vec<Model> = Vec::with_capacity(cs.len());
+    for &c in cs {
+        let request = FitRequest { start: models.last(), ..*request };
+        models.push(method.clone().c(c).fit_with(&train.x, &train.y, &request)?);
+    }
+    Ok(models)
 }
 
 /// The same for each of some kernels, of which there is at least one; of equally good ones the first.

@@ -1,4 +1,4 @@
-//! The one rule by which printed numbers are judged.
+//! The one rule by which printed numbers and statements are judged.
 //!
 //! ```text
 //! agrees   |printed - here| <= 2 sqrt(error_printed^2 + error_here^2) + rounding
@@ -8,12 +8,11 @@
 //! `error_here` is the standard error of our mean over the replications run. `error_printed` is the paper's standard error: its standard
 //! deviation over the root of its replications, or what it prints as such. Where the paper prints neither, the table says so, and our
 //! standard deviation over the root of the paper's replications stands in. `rounding` is half a unit of the last printed digit. With
-//! fewer than two replications here there is no verdict.
+//! fewer than two replications here, or where nothing varied that could stand in, there is no verdict, unless the two are the same up to the rounding.
 //!
-//! A statement of the paper about a difference ("truncation lowers the error") holds when the mean of the paired differences lies
-//! more than two standard errors on the stated side, fails when it lies so on the other side, and is open in between.
-
-use serde_json::{Value, json};
+//! A statement of the paper is judged by the same two standard errors: that something is more or less, by paired differences, replication by
+//! replication, positive as stated; that there is no difference, by the same differences as a printed mean of 0. What is stated of all or none
+//! is checked in every replication ([`Statement`](crate::Statement)).
 
 /// Joint standard errors that count as agreement.
 const ERRORS: f64 = 2.0;
@@ -68,11 +67,16 @@ impl Printed {
         }
     }
 
+    /// Whether it is a mean over chance.
+    fn is_random(&self) -> bool {
+        self.reps > 0
+    }
+
     fn decimals(&self) -> usize {
         (-(2.0 * self.rounding).log10()).round().max(0.0) as usize
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let value = format!("{:.*}", self.decimals(), self.value);
         match self.spread {
             Spread::Error(error) => format!("{value} (se {error})"),
@@ -132,6 +136,8 @@ pub enum Verdict {
     Fails,
     /// The replications can't tell.
     Open,
+    /// Nothing varied: neither the paper nor the replications say how much would be chance.
+    NoSpread,
     /// Nothing printed to compare with.
     NotPrinted,
 }
@@ -144,9 +150,19 @@ impl Verdict {
         let off = here.mean - printed.value;
         match () {
             _ if !joint.is_finite() || !off.is_finite() => Verdict::Open,
+            _ if joint == 0.0 && printed.is_random() && off.abs() > printed.rounding => Verdict::NoSpread,
             // what was rounded may have stood anywhere within; ours is compared in full
             _ if off.abs() <= ERRORS * joint + printed.rounding * (1.0 + 1e-9) => Verdict::Agrees,
             _ => Verdict::Differs(if joint > 0.0 { off / joint } else { off.signum() * f64::INFINITY }),
+        }
+    }
+
+    /// Of differences that are stated to be none.
+    pub fn of_equality(difference: &Sample) -> Verdict {
+        match difference.mean.abs() <= ERRORS * difference.error {
+            _ if !difference.error.is_finite() => Verdict::Open,
+            true => Verdict::Holds,
+            false => Verdict::Fails,
         }
     }
 
@@ -167,101 +183,21 @@ impl Verdict {
             Verdict::Holds => "holds",
             Verdict::Fails => "fails",
             Verdict::Open => "open",
+            Verdict::NoSpread => "no verdict",
             Verdict::NotPrinted => "not printed",
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Verdict::Differs(by) if by.is_finite() => format!("**differs**, {by:+.1} joint errors"),
             Verdict::Differs(_) => "**differs**".to_string(),
             Verdict::Fails => "**fails**".to_string(),
             Verdict::NotPrinted => "-".to_string(),
+            Verdict::NoSpread => "no verdict: nothing varies".to_string(),
             other => other.name().to_string(),
         }
     }
-}
-
-/// A line of the table: a number printed and the number here.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Of what.
-    pub what: String,
-    /// As printed; `None` where the paper shows no number.
-    pub paper: Option<Printed>,
-    /// Here.
-    pub here: Sample,
-    /// Digits shown after the point.
-    pub decimals: usize,
-}
-
-impl Row {
-    /// A line.
-    pub fn new(what: impl Into<String>, paper: Option<Printed>, here: Sample, decimals: usize) -> Row {
-        Row { what: what.into(), paper, here, decimals }
-    }
-
-    /// What is said of it.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::of(self.paper.as_ref(), &self.here)
-    }
-
-    pub(crate) fn markdown(&self) -> String {
-        let paper = self.paper.map_or("-".to_string(), |paper| paper.text());
-        let (here, error) = (shown(self.here.mean, self.decimals), shown(self.here.error, self.decimals + 1));
-        format!("| {} | {paper} | {here} | {error} | {} |\n", self.what, self.verdict().text())
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"what": self.what, "paper": self.paper.map(|paper| paper.value), "here": finite(self.here.mean),
-            "standard_error": finite(self.here.error), "replications": self.here.count, "verdict": self.verdict().name()})
-    }
-}
-
-/// A statement of the paper and what was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Statement {
-    /// The statement.
-    pub text: String,
-    /// The numbers that decide.
-    pub found: String,
-    /// What is said of it.
-    pub verdict: Verdict,
-}
-
-impl Statement {
-    /// About a difference, replication by replication, positive as stated.
-    pub fn difference(text: impl Into<String>, differences: &[f64], decimals: usize) -> Statement {
-        let sample = Sample::of(differences);
-        let (mean, error) = (shown(sample.mean, decimals), shown(sample.error, decimals + 1));
-        Statement {
-            text: text.into(),
-            found: format!("mean difference {mean}, standard error {error}"),
-            verdict: Verdict::of_difference(&sample),
-        }
-    }
-
-    /// About something that is so or not.
-    pub fn check(text: impl Into<String>, holds: bool, found: impl Into<String>) -> Statement {
-        let verdict = if holds { Verdict::Holds } else { Verdict::Fails };
-        Statement { text: text.into(), found: found.into(), verdict }
-    }
-
-    pub(crate) fn markdown(&self) -> String {
-        format!("| {} | {} | {} |\n", self.text, self.found, self.verdict.text())
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({"statement": self.text, "found": self.found, "verdict": self.verdict.name()})
-    }
-}
-
-fn shown(value: f64, decimals: usize) -> String {
-    if value.is_finite() { format!("{value:.decimals$}") } else { "-".to_string() }
-}
-
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }
 
 #[cfg(test)]
@@ -294,6 +230,15 @@ mod tests {
     }
 
     #[test]
+    fn what_never_varies_gives_no_verdict_unless_it_is_the_printed_number() {
+        let always = |value: f64| Sample::of(&[value; 3]);
+        assert_eq!(Verdict::of(Some(&Printed::new("99.51", 1)), &always(99.53)), Verdict::NoSpread);
+        assert_eq!(Verdict::of(Some(&Printed::new("99.5", 1)), &always(99.53)), Verdict::Agrees);
+        let spread = Printed::new("99.51", 4).deviation("0.1");
+        assert_eq!(Verdict::of(Some(&spread), &always(99.53)), Verdict::Agrees);
+    }
+
+    #[test]
     fn exact_numbers_agree_up_to_rounding_and_single_replications_tell_nothing() {
         let printed = Printed::new("1.70", 0);
         assert_eq!(Verdict::of(Some(&printed), &Sample::exact(1.7049)), Verdict::Agrees);
@@ -307,9 +252,14 @@ mod tests {
         let sample = Sample::of(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!((sample.mean, sample.count), (2.5, 4));
         assert!((sample.error - (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-15);
-        assert_eq!(Statement::difference("", &[1.0, 1.1, 0.9], 3).verdict, Verdict::Holds);
-        assert_eq!(Statement::difference("", &[-1.0, -1.1, -0.9], 3).verdict, Verdict::Fails);
-        assert_eq!(Statement::difference("", &[-1.0, 1.1, 0.9], 3).verdict, Verdict::Open);
-        assert_eq!(Statement::difference("", &[], 3).verdict, Verdict::Open);
+        let of = |values: &[f64]| Verdict::of_difference(&Sample::of(values));
+        assert_eq!(of(&[1.0, 1.1, 0.9]), Verdict::Holds);
+        assert_eq!(of(&[-1.0, -1.1, -0.9]), Verdict::Fails);
+        assert_eq!([of(&[-1.0, 1.1, 0.9]), of(&[]), of(&[1.0])], [Verdict::Open; 3]);
+        let equal = |values: &[f64]| Verdict::of_equality(&Sample::of(values));
+        assert_eq!(equal(&[1.0, 1.1, 0.9]), Verdict::Fails);
+        assert_eq!(equal(&[-1.0, 1.1, 0.9]), Verdict::Holds);
+        assert_eq!(equal(&[0.0, 0.0]), Verdict::Holds);
+        assert_eq!(equal(&[1.0]), Verdict::Open);
     }
 }

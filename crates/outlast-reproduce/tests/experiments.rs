@@ -42,8 +42,10 @@ fn settings(experiment: &dyn Experiment, data: &Path, out: PathBuf, threads: usi
     Settings { reps: Some(2), threads, data, small: true, ..Settings::into_folder(out) }
 }
 
+/// The files of a folder but for what they cost, which is never the same twice.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = entries.filter(|path| !path.ends_with("costs.json"));
     entries.map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())).collect()
 }
 
@@ -155,10 +157,14 @@ fn check_shapes(experiment: &dyn Experiment, folder: &Path) {
         }
     }
     let object: serde_json::Value = serde_json::from_str(&read("json")).unwrap();
-    let judged = object["rows"].as_array().unwrap().len() + object["statements"].as_array().unwrap().len();
-    assert!(judged > 0, "{name} says nothing");
+    let judged = ["rows", "statements", "own"].map(|key| object[key].as_array().unwrap().len());
+    assert!(judged.iter().sum::<usize>() > 0, "{name} says nothing");
     let page = read("md");
-    assert!(page.starts_with(&format!("# {name}: ")) && page.contains("verdict"), "{name}");
+    assert!(page.starts_with(&format!("# {name}: ")), "{name}");
+    assert!(page.contains(" | paper | here | standard error | verdict |\n"), "{name}");
+    // a printed number is counted once
+    let printed: Vec<String> = object["rows"].as_array().unwrap().iter().map(|row| row["what"].to_string()).collect();
+    assert!(printed.iter().enumerate().all(|(at, what)| !printed[..at].contains(what)), "{name}");
     for (file, bytes) in files(folder) {
         if file.ends_with(".svg") {
             let picture = String::from_utf8(bytes).unwrap();
@@ -189,12 +195,21 @@ fn what_is_there_is_not_run_again_more_replications_are_added_and_another_seed_s
     assert_eq!(go(2, 1, "a"), settings);
     assert_eq!(go(2, 1, "b"), 2 * settings);
     assert_eq!(files(&folder.path().join("a")), files(&folder.path().join("b")));
+    // fewer than there are: the page says so, and nothing is lost
+    let page = || fs::read_to_string(folder.path().join("a/rsvm-table1.md")).unwrap();
+    let all = fs::read(folder.path().join("a/rsvm-table1.csv")).unwrap();
+    assert!(!page().contains("The CSV file holds"));
+    assert_eq!(go(1, 1, "a"), 0);
+    assert!(page().contains("1 replications (the paper: 100). The CSV file holds 2."), "{}", page());
+    assert_eq!(fs::read(folder.path().join("a/rsvm-table1.csv")).unwrap(), all);
     told.lock().unwrap().clear();
     assert_eq!(go(1, 2, "a"), settings);
     assert_eq!(told.lock().unwrap().as_slice(), ["rsvm-table1: seed was 1 and is 2; starting anew"]);
-    summary(&folder.path().join("a")).unwrap();
+    assert_eq!(fs::read(folder.path().join("a/rsvm-table1.old.csv")).unwrap(), all);
+    summary(&folder.path().join("a"), &["rsvm-table2"]).unwrap();
     let text = fs::read_to_string(folder.path().join("a/summary.md")).unwrap();
-    assert!(text.contains("[rsvm-table1](rsvm-table1.md)") && text.contains("1 of 100"), "{text}");
+    assert!(text.contains("[rsvm-table1](rsvm-table1.md)") && text.contains("1 (the paper: 100)"), "{text}");
+    assert!(text.contains("| rsvm-table2 |") && text.contains("skipped: the data were not there"), "{text}");
 }
 
 #[test]
@@ -209,6 +224,51 @@ fn without_its_data_an_experiment_is_skipped_with_a_line_that_says_where_they_co
         let told = told.lock().unwrap().join("\n");
         assert!(told.contains("a public set from"), "{told}");
     }
+}
+
+#[test]
+fn a_unit_that_is_stopped_in_the_middle_is_no_result() {
+    for name in ["theory", "lq-table3", "ablation-figure7"] {
+        let experiment = registry::find(name).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let go = |out: &str, last: usize| {
+            let asked = AtomicUsize::new(0);
+            let stop = || asked.fetch_add(1, Ordering::SeqCst) >= last;
+            let settings =
+                Settings { reps: Some(1), ..settings(experiment, folder.path(), folder.path().join(out), 1) };
+            let outcome = run(experiment, &settings, Control::default().interrupt(&stop), &|_| ()).unwrap();
+            (matches!(outcome, Outcome::Stopped { .. }), asked.into_inner())
+        };
+        let (stopped, asked) = go("whole", usize::MAX);
+        assert!(!stopped && asked > 30, "{name}: asked {asked} times");
+        let whole = files(&folder.path().join("whole"));
+        for part in 1..6 {
+            let out = format!("part{part}");
+            assert!(go(&out, part * asked / 6).0, "{name}");
+            assert!(!go(&out, usize::MAX).0, "{name}");
+            assert!(files(&folder.path().join(out)) == whole, "{name}, stopped after {part} of 6");
+        }
+    }
+}
+
+#[test]
+fn the_names_are_those_that_were_asked_for() {
+    let numbered = |paper: &str, kinds: &[(&str, &[usize])]| -> Vec<String> {
+        kinds.iter().flat_map(|(kind, numbers)| numbers.iter().map(move |n| format!("{paper}-{kind}{n}"))).collect()
+    };
+    let mut expected = [
+        numbered("rsvm", &[("table", &[1, 2]), ("figure", &[1, 5, 6])]),
+        numbered("wrsvm", &[("figure", &[1, 2]), ("table", &[1, 2, 3])]),
+        numbered("ablation", &[("figure", &[2, 3, 4, 5, 6, 7])]),
+        numbered("lq", &[("figure", &[1, 2, 3, 4, 5]), ("table", &[1, 2, 3])]),
+        numbered("capped", &[("figure", &[1, 2]), ("table", &[1, 2])]),
+        ["rsvm-linear", "capped-noise", "theory"].map(String::from).to_vec(),
+    ]
+    .concat();
+    expected.sort();
+    let mut names: Vec<&str> = registry::ALL.iter().map(|experiment| experiment.about().name).collect();
+    names.sort_unstable();
+    assert_eq!(names, expected);
 }
 
 #[test]

@@ -125,6 +125,17 @@ pub fn shown(text: &str) -> String {
     out
 }
 
+/// Longest message of another program that is repeated.
+#[cfg(feature = "io")]
+const LONGEST_MESSAGE: usize = 500;
+
+/// What another program says about the user's text, with what it repeats of it made harmless.
+#[cfg(feature = "io")]
+pub(crate) fn harmless(message: &str) -> String {
+    let escaped = |sign: char| if sign.is_control() { sign.escape_debug().to_string() } else { sign.to_string() };
+    message.chars().take(LONGEST_MESSAGE).map(escaped).collect()
+}
+
 /// [`shown`] between quotes.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text))

@@ -13,8 +13,9 @@ pub const EXAMPLES: &str = "Examples:
   outlast audit data.csv --fail-above 0.95            exit code 1 if a row is that suspect, for pipelines
   outlast apply-decisions data.csv decisions.csv -o corrected.csv
 
-Every row is judged by robust fits that were made without it. Its score is one minus the chance of the label it was given. Open the
-page of --html in a browser, mark rows as keep, relabel or drop, and download the decisions.";
+Every row is judged by robust fits that were made without it. Its score is one minus the chance of the label it was given, a
+little less where the rest is spread over several classes. Open the page of --html in a browser, mark rows as keep, relabel or drop, and
+download the decisions.";
 
 pub const APPLY_EXAMPLES: &str = "Examples:
   outlast apply-decisions data.csv decisions.csv -o corrected.csv
@@ -49,7 +50,7 @@ pub struct AuditArgs {
     /// How often the rows are split anew
     #[arg(long, value_name = "NUMBER", default_value_t = 3, help_heading = "Method")]
     pub repeats: usize,
-    /// Kernels of the fits; what both say is averaged
+    /// Kernels of the fits; what both say is pooled
     #[arg(long, default_value = "both", value_parser = PossibleValuesParser::new(AuditKernel::NAMES), help_heading = "Method")]
     pub kernel: String,
     /// Width of the rbf kernel, for columns of variance 1: a number > 0, scale, auto, q1, median or q3

@@ -38,7 +38,7 @@ pub struct DataArgs {
 /// How data larger than memory are read.
 #[derive(Args, Clone)]
 pub struct StreamArgs {
-    /// Read the data in parts, several times: for data larger than memory. Linear kernel, hinge loss, l2 penalty
+    /// Read the data in parts, several times: for data larger than memory. Linear kernel; truncated hinge, capped, lq
     #[arg(long, help_heading = "Data")]
     pub stream: bool,
     /// Memory that --stream may use, like 512MB or 4GB

@@ -120,8 +120,8 @@ pub struct MethodArgs {
     /// Factor on a row's own kernel value in its loss; other than 1: adaptive margins [default: 1]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Methods centroid and loo")]
     pub factor: Option<f64>,
-    /// Relative duality gap at which a convex step counts as solved [default: 1e-4; 1e-6 for reh, rod and
-    /// loo, 1e-3 for reh and rod with an intercept]
+    /// Relative duality gap at which a convex step counts as solved [default: 1e-4; 1e-6 for lq, reh, rod
+    /// and loo, 1e-3 for reh and rod with an intercept]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Solver")]
     pub tol: Option<f64>,
     /// Most majorise-minimise steps

@@ -129,7 +129,6 @@ impl TuneArgs {
         let cs: Option<Vec<f64>> = match &self.cs {
             Some(Values::Given(cs)) => Some(cs.clone()),
             Some(Values::Count(count)) => Some(evenly(*count)),
-            None if matches!(self.method.method.as_str(), "reh" | "rod") => Some(vec![0.01, 0.1, 1.0, 10.0]),
             None => None,
         };
         if let Some(cs) = cs {

@@ -25,11 +25,17 @@ pub fn run(request: &ReproduceArgs) -> Result<(), Failure> {
         out: request.out.clone(),
         small: false,
     };
-    let mut objects = Vec::new();
-    for experiment in experiments {
-        objects.push(one(experiment, &settings, request)?);
+    let (mut objects, mut skipped) = (Vec::new(), Vec::new());
+    for (at, &experiment) in experiments.iter().enumerate() {
+        let place = place(&experiments, at, &settings);
+        let object = one(experiment, &settings, request, &place)?;
+        if object["status"] == "skipped" {
+            skipped.push(experiment.about().name);
+        }
+        objects.push(object);
+        // after each, so that what is there is summed up whenever it is looked at
+        summary(&settings.out, &skipped)?;
     }
-    summary(&settings.out)?;
     if request.show.json {
         output::print_json(
             &json!({"command": "reproduce", "out": request.out.to_string_lossy(), "experiments": objects}),
@@ -40,11 +46,32 @@ pub fn run(request: &ReproduceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where an experiment stands among several, and how long all that are left take by their listed costs.
+fn place(experiments: &[&dyn Experiment], at: usize, settings: &Settings) -> String {
+    if experiments.len() == 1 {
+        return String::new();
+    }
+    let cost = |experiment: &&dyn Experiment| cost(*experiment, settings.reps) / settings.threads.max(1) as f64;
+    let left: f64 = experiments[at..].iter().map(cost).sum();
+    format!(" ({} of {}, about {} for all that are left)", at + 1, experiments.len(), duration(left))
+}
+
+/// Seconds of one core, as listed.
+fn cost(experiment: &dyn Experiment, reps: Option<usize>) -> f64 {
+    let about = experiment.about();
+    reps.unwrap_or(about.reps.count()) as f64 * about.seconds
+}
+
 /// Runs one experiment and says how it went.
-fn one(experiment: &dyn Experiment, settings: &Settings, request: &ReproduceArgs) -> Result<Value, Failure> {
+fn one(
+    experiment: &dyn Experiment,
+    settings: &Settings,
+    request: &ReproduceArgs,
+    place: &str,
+) -> Result<Value, Failure> {
     let name = experiment.about().name;
     let watch = Watch::start(request.show.quiet);
-    watch.say(name);
+    watch.say(format!("{name}{place}"));
     watch.count(units(experiment, settings));
     let start = Instant::now();
     let tell = |message: &str| watch.tell(message);
@@ -101,14 +128,15 @@ fn list(request: &ReproduceArgs) -> Result<(), Failure> {
     if request.names.len() > 1 {
         return Err(Failure::Usage("list stands alone".to_string()));
     }
-    let cost = |experiment: &dyn Experiment| experiment.about().reps as f64 * experiment.about().seconds;
+    let cost = |experiment: &dyn Experiment| cost(experiment, None);
     if request.show.json {
         let one = |experiment: &&dyn Experiment| {
             let about = experiment.about();
             let mut sets: Vec<&str> = experiment.settings().iter().flat_map(|s| s.data).map(|set| set.name).collect();
             sets.sort_unstable();
             sets.dedup();
-            json!({"name": about.name, "paper": about.paper.short, "what": about.what, "replications": about.reps,
+            json!({"name": about.name, "paper": about.paper.short, "what": about.what, "replications": about.reps.count(),
+                "paper_replications": about.reps.printed(),
                 "core_seconds_each": about.seconds, "core_seconds": cost(*experiment), "data": sets})
         };
         let experiments: Vec<Value> = registry::ALL.iter().map(one).collect();
@@ -120,7 +148,7 @@ fn list(request: &ReproduceArgs) -> Result<(), Failure> {
             let about = experiment.about();
             vec![
                 about.name.to_string(),
-                about.reps.to_string(),
+                about.reps.count().to_string(),
                 duration(cost(*experiment)),
                 about.paper.short.to_string(),
                 about.what.to_string(),

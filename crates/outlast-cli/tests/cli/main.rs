@@ -5,6 +5,8 @@ mod audit;
 mod capped;
 mod common;
 mod demo;
+mod faults;
+mod hostile;
 mod interrupt;
 mod lq;
 mod many_classes;

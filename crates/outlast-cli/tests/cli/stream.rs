@@ -69,6 +69,27 @@ fn more_rows_than_memory_give_the_same_model() {
     assert!(!folder.names().iter().any(|name| name.contains("tmp")), "{:?}", folder.names());
 }
 
+#[test]
+fn other_methods_give_the_same_model() {
+    let folder = Folder::new();
+    // fewer rows would be read whole
+    folder.file("all.csv", table(110_000, 11));
+    let methods: [&[&str]; 4] = [
+        &["--kernel", "linear", "--penalty", "l1", "-C", "0.01"],
+        &["--method", "lq", "--q", "1", "-C", "0.01"],
+        &["--method", "capped", "--p", "2", "--cap", "4", "-C", "0.01"],
+        &["--method", "capped", "--p", "1", "--cap", "2", "-C", "0.01"],
+    ];
+    for method in methods {
+        let wanted = fitted(&folder, &[&["fit", "all.csv", "--json"], method].concat());
+        let found = fitted(&folder, &[&["fit", "all.csv", "--stream", "--memory", "64MB", "--json"], method].concat());
+        assert_eq!(found["solver"], "linear-stream");
+        assert_eq!(found["status"], "converged", "{method:?}: {found}");
+        let (found, wanted) = (objective(&found), objective(&wanted));
+        assert!(found <= wanted * (1.0 + 1e-4), "{method:?}: {found} is above {wanted}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_is_kept_to() {
@@ -108,8 +129,9 @@ fn what_goes_not_with_it_is_refused() {
     let refused = |arguments: &[&str]| folder.run(arguments).refused();
     assert!(refused(&["fit", "a.csv", "a.csv"]).contains("only with --stream"));
     assert!(refused(&["fit", "--stream", "a.csv"]).contains("--kernel"));
-    assert!(refused(&["fit", "--stream", "a.csv", "--kernel", "linear", "--penalty", "l1"]).contains("--penalty"));
-    assert!(refused(&["fit", "--stream", "a.csv", "--method", "capped"]).contains("rows in chunks"));
+    assert!(refused(&["fit", "--stream", "a.csv", "--kernel", "linear", "--loss", "logistic"]).contains("--loss"));
+    assert!(refused(&["fit", "--stream", "a.csv", "--method", "reh"]).contains("rows in chunks"));
+    assert!(refused(&["fit", "--stream", "a.csv", "--method", "capped", "--kernel", "rbf"]).contains("--kernel"));
     assert!(refused(&["fit", "--stream", "a.csv", "b.csv", "--kernel", "linear"]).contains("no column \"x\""));
     assert!(refused(&["fit", "--stream", "a.csv", "--kernel", "linear", "--outliers", "o.csv"]).contains("--outliers"));
     for memory in ["512", "1MB", "many", "-1GB"] {

@@ -15,10 +15,8 @@ pub use figure6::Detection;
 pub use figure7::Pairs;
 
 use crate::data::Rows;
-use crate::draw::{Look, Mark};
 use crate::random::Random;
 use crate::samples::rows;
-use crate::verdict::Sample;
 use outlast::{Ablation, Centroid, Estimator, FitRequest, Kernel, LeaveOneOut, Model, Result, Truncated, Truncation};
 use std::f64::consts::TAU;
 
@@ -34,9 +32,6 @@ pub const RHOS: [f64; 7] = [0.2, 0.4, 0.6, 0.8, 0.9, 0.94, 0.98];
 
 /// The rho the paper says does best.
 pub const RHO: f64 = 0.8;
-
-/// Standard errors to either side of a 95 % interval.
-pub const INTERVAL: f64 = 1.96;
 
 /// A row of the group of class 2 (the first in the paper, mean (3, -3)) or of class 1.
 fn normal(class: u32, random: &mut Random) -> [f64; 2] {
@@ -130,16 +125,6 @@ pub fn rho_of(rho: f64) -> outlast::Inliers {
 /// A beta as text.
 pub fn beta_name(beta: f64) -> String {
     format!("{beta:.0e}")
-}
-
-/// A line through means with 95 % intervals.
-pub fn line(points: &[(f64, Sample)], look: Look) -> Vec<Mark> {
-    let mut marks = vec![Mark::Line(points.iter().map(|(x, sample)| [*x, sample.mean]).collect(), look)];
-    marks.extend(points.iter().map(|(x, sample)| {
-        let reach = INTERVAL * sample.error;
-        Mark::Whisker(*x, (sample.mean - reach, sample.mean + reach), look)
-    }));
-    marks
 }
 
 /// What is wrong in print and touches every experiment.

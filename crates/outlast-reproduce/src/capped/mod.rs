@@ -59,6 +59,14 @@ pub static SETS: [(&str, [DataSet; 1], usize); 6] = [
     ),
 ];
 
+/// The other cut of the JAFFE images, of which it is not known which one the paper has.
+pub static FACES: [DataSet; 1] = [DataSet {
+    name: "jaffe_b",
+    source: "Lyons, Kamachi and Gyoba, Japanese Female Facial Expression (32 x 32 grey, faces cut out)",
+    columns: 1024,
+    classes: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+}];
+
 /// A setting for each set.
 pub fn settings() -> Vec<Setting> {
     SETS.iter().map(|(name, data, _)| Setting::on(*name, data)).collect()
@@ -66,7 +74,8 @@ pub fn settings() -> Vec<Setting> {
 
 /// A set with columns in [0, 1], as few columns as carry it.
 pub fn scaled(unit: &Unit) -> Result<Rows> {
-    let all = unit.data.get(&SETS[unit.setting].1[0])?;
+    let set = SETS.get(unit.setting).map_or(&FACES[0], |set| &set.1[0]);
+    let all = unit.data.get(set)?;
     let some: Vec<usize> = (0..unit.rows(all.x.rows())).collect();
     compact(&unit_range(&all.some(&some)?)?)
 }
@@ -195,29 +204,32 @@ pub fn folds(rows: &Rows, seed: u64, small: bool) -> Result<Vec<(Rows, Rows)>> {
     splits.iter().map(|split| Ok((part(&split.train)?, part(&split.test)?))).collect()
 }
 
-/// Rows decided rightly.
-pub fn hits(machine: Machine, parameter: f64, train: &Rows, new: &Rows, request: &FitRequest) -> Result<usize> {
+/// The share of new rows decided rightly, in per cent.
+pub fn accuracy(machine: Machine, parameter: f64, train: &Rows, new: &Rows, request: &FitRequest) -> Result<f64> {
     let decided = machine.decide(parameter, train, new, request)?;
-    Ok(decided.iter().zip(new.y.codes()).filter(|(decided, code)| decided == code).count())
+    let right = decided.iter().zip(new.y.codes()).filter(|(decided, code)| decided == code).count();
+    Ok(100.0 * right as f64 / new.x.rows() as f64)
 }
 
-/// Rows decided rightly over all folds, for each parameter.
+/// The mean of the folds' accuracies, for each parameter. (Printed accuracies are such means: 99.51 of 213 rows is no share of them, but one
+/// mistake in one of five folds of 41 rows gives it.)
 pub fn over_folds(
     machine: Machine,
     parameters: &[f64],
     folds: &[(Rows, Rows)],
     request: &FitRequest,
-) -> Result<Vec<usize>> {
+) -> Result<Vec<f64>> {
     let of = |&parameter: &f64| {
-        folds.iter().map(|(train, held)| hits(machine, parameter, train, held, request)).sum::<Result<usize>>()
+        let one = |(train, held): &(Rows, Rows)| accuracy(machine, parameter, train, held, request);
+        Ok(folds.iter().map(one).sum::<Result<f64>>()? / folds.len() as f64)
     };
     parameters.iter().map(of).collect()
 }
 
-/// The parameter with the most rows decided rightly, and how many; of equals the first.
-pub fn best(parameters: &[f64], counts: &[usize]) -> (f64, usize) {
-    let at = largest(counts) as usize;
-    (parameters[at], counts[at])
+/// The parameter with the highest accuracy, and how high; of equals the first.
+pub fn best(parameters: &[f64], accuracies: &[f64]) -> (f64, f64) {
+    let at = largest(accuracies) as usize;
+    (parameters[at], accuracies[at])
 }
 
 #[cfg(test)]
@@ -256,7 +268,7 @@ mod tests {
             Machine::Capped(2.0),
             Machine::Capped(1.0),
         ] {
-            assert_eq!(over_folds(machine, &[1.0], &folds, &request).unwrap(), [90], "{machine:?}");
+            assert_eq!(over_folds(machine, &[1.0], &folds, &request).unwrap(), [100.0], "{machine:?}");
         }
     }
 }

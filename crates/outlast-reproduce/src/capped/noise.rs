@@ -4,16 +4,16 @@
 //! from the centre of all rows ("moved"). Two thirds of the rows are for training, the test rows are not touched. The parameter is chosen by five
 //! folds within the spoiled training rows.
 
-use super::{Machine, PARAMETERS, best, folds, hits, over_folds};
-use crate::ablation::line;
+use super::{Machine, PARAMETERS, accuracy, best, folds, over_folds};
 use crate::data::{DataSet, Rows};
-use crate::draw::{Axis, Figure, Look, Panel};
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::draw::{Axis, Figure, Look, Panel, with_intervals};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::{Row, Statement};
 use crate::papers;
 use crate::random::Random;
 use crate::report::Report;
-use crate::samples::rows;
-use crate::verdict::{Row, Sample, Statement};
+use crate::samples::{changed, rows};
+use crate::verdict::Sample;
 use outlast::{Dense, Design, Labels, Result};
 
 /// The experiment.
@@ -23,7 +23,8 @@ const ABOUT: About = About {
     name: "capped-noise",
     paper: &papers::CAPPED,
     what: "accuracy as training rows are spoiled, which the abstract promises and the paper lacks",
-    reps: 20,
+    reps: Reps::NotPrinted(20),
+    revision: 2,
     seconds: 30.0,
 };
 
@@ -64,7 +65,10 @@ fn cases() -> Vec<(usize, usize, f64)> {
 
 fn at(set: usize, kind: usize, share: f64) -> usize {
     let kind = if share == 0.0 { 0 } else { kind };
-    cases().iter().position(|case| *case == (set, kind, share)).unwrap_or(0)
+    cases()
+        .iter()
+        .position(|case| *case == (set, kind, share))
+        .unwrap_or_else(|| panic!("there is no case {set}, {kind}, {share}"))
 }
 
 fn name((set, kind, share): (usize, usize, f64)) -> String {
@@ -95,7 +99,7 @@ fn spoiled(rows: &Rows, moved: bool, share: f64, random: &mut Random) -> Result<
     let (n, d, classes) = (rows.x.rows(), rows.x.cols(), rows.y.classes().len());
     let (mut values, mut codes) = (rows.x.values().to_vec(), rows.y.codes().to_vec());
     for row in random.choose((share * n as f64).round() as usize, n) {
-        codes[row] = (codes[row] + 1 + random.below(classes - 1) as u32) % classes as u32;
+        codes[row] = changed(codes[row], classes, random);
         if moved {
             values[row * d..(row + 1) * d].iter_mut().for_each(|x| *x *= OUT);
         }
@@ -133,8 +137,8 @@ impl Experiment for NoiseLevels {
         let parameters = unit.grid(PARAMETERS.to_vec());
         let record = |(machine, _): &(Machine, Look)| {
             let (parameter, _) = best(&parameters, &over_folds(*machine, &parameters, &folds, &unit.request())?);
-            let right = hits(*machine, parameter, &train, &test, &unit.request())?;
-            Ok(Record::new([machine.name()], [100.0 * right as f64 / test.x.rows() as f64, parameter]))
+            let here = accuracy(*machine, parameter, &train, &test, &unit.request())?;
+            Ok(Record::new([machine.name()], [here, parameter]))
         };
         MACHINES.iter().map(record).collect()
     }
@@ -172,25 +176,25 @@ fn statements(report: &mut Report, results: &Results, set: usize, kind: usize) {
         let gain = |share: f64| results.differences(at(set, kind, share), &[robust], &["SVM"], "accuracy");
         for share in &SHARES[1..] {
             let text = format!("{what} {} %: {robust} is more accurate than the SVM", 100.0 * share);
-            report.statements.push(Statement::difference(text, &gain(*share), 2));
+            report.own.push(Statement::difference(text, &gain(*share), 2));
         }
         let (clean, most) = (gain(0.0), gain(SHARES[3]));
         let growth: Vec<f64> = most.iter().zip(&clean).map(|(most, clean)| most - clean).collect();
         let text = format!("{what}: the gain of {robust} over the SVM is larger at 30 % than at 0 %");
-        report.statements.push(Statement::difference(text, &growth, 2));
+        report.own.push(Statement::difference(text, &growth, 2));
     }
 }
 
 fn figure(results: &Results) -> String {
     let mut panels = Vec::new();
     for set in (0..SETS.len()).filter(|&set| results.has(at(set, 0, 0.0))) {
-        for (kind, title) in KINDS.iter().enumerate() {
+        for kind in 0..KINDS.len() {
             let marks = MACHINES.iter().flat_map(|(machine, look)| {
                 let of = |share: f64| Sample::of(&results.values(at(set, kind, share), &[&machine.name()], "accuracy"));
-                line(&SHARES.map(|share| (100.0 * share, of(share))), *look)
+                with_intervals(&SHARES.map(|share| (100.0 * share, of(share))), *look)
             });
             panels.push(Panel {
-                title: format!("{}, labels {title}", SETS[set]),
+                title: format!("{}, {}", SETS[set], ["labels changed", "labels changed, rows moved out"][kind]),
                 x: Axis::linear("spoiled training rows, %"),
                 y: Axis::linear("accuracy, %"),
                 marks: marks.collect(),

@@ -5,7 +5,14 @@ pub mod box_plot;
 pub mod contour;
 pub mod decisions;
 pub mod figure;
+mod frame;
+pub mod intervals;
+mod look;
+mod panel;
 mod scale;
 pub mod svg;
 
-pub use figure::{Axis, Figure, Key, Look, Mark, Panel, Shape};
+pub use figure::{Figure, Key};
+pub use intervals::with_intervals;
+pub use look::{COLOURS, Look, Shape};
+pub use panel::{Axis, Mark, Panel};

@@ -1,6 +1,6 @@
 //! From values to places, and where ticks stand.
 
-use super::figure::Axis;
+use super::panel::Axis;
 
 /// From values to places.
 pub(super) struct Scale {
@@ -36,14 +36,31 @@ impl Scale {
         if !axis.names.is_empty() {
             return axis.names.iter().enumerate().map(|(at, name)| (at as f64, name.clone())).collect();
         }
+        if !axis.places.is_empty() {
+            return axis.places.iter().map(|&place| (place, place.to_string())).collect();
+        }
         if self.log {
             let powers = self.low.ceil() as i32..=self.high.floor() as i32;
+            if powers.clone().count() < 3 {
+                return self.between_powers();
+            }
             return powers.map(|power| (10f64.powi(power), format!("1e{power}"))).collect();
         }
         let step = step(self.high - self.low);
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
         let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
         (first..=last).map(|at| at as f64 * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
+    }
+}
+
+impl Scale {
+    /// 1, 2 and 5 times the powers of ten.
+    fn between_powers(&self) -> Vec<(f64, String)> {
+        let powers = self.low.floor() as i32..=self.high.ceil() as i32;
+        let all = powers
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| (factor * 10f64.powi(power), (-power).max(0) as usize)));
+        let inside = all.filter(|(value, _)| (self.low..=self.high).contains(&value.log10()));
+        inside.map(|(value, decimals)| (value, format!("{value:.decimals$}"))).collect()
     }
 }
 
@@ -56,6 +73,20 @@ fn step(range: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_logarithmic_axis_has_ticks_between_the_powers() {
+        let axis = Axis::log("");
+        let ticks = |low: f64, high: f64| -> Vec<String> {
+            Scale::new(&Axis { range: Some((low, high)), ..axis.clone() }, [].into_iter(), 0.0, 1.0)
+                .ticks(&axis)
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect()
+        };
+        assert_eq!(ticks(0.015, 0.3), ["0.02", "0.05", "0.1", "0.2"]);
+        assert_eq!(ticks(1e-4, 1.0), ["1e-4", "1e-3", "1e-2", "1e-1", "1e0"]);
+    }
 
     #[test]
     fn steps_are_round() {

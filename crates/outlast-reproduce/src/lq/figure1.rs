@@ -1,10 +1,10 @@
 //! Figure 1: the penalties |theta|^q and the minimisers of (theta - z)^2 + 3 |theta|^q.
 
 use crate::draw::{Axis, Figure, Look, Mark, Panel};
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::Statement;
 use crate::papers;
 use crate::report::Report;
-use crate::verdict::{Printed, Row, Sample, Statement};
 use outlast::Result;
 
 /// The experiment.
@@ -14,7 +14,8 @@ const ABOUT: About = About {
     name: "lq-figure1",
     paper: &papers::LQ,
     what: "L_q penalties and what they do to one coefficient",
-    reps: 1,
+    reps: Reps::Exact,
+    revision: 1,
     seconds: 0.01,
 };
 
@@ -43,6 +44,19 @@ pub fn minimiser(z: f64, q: f64) -> f64 {
     }
     let root = 0.5 * (low + high);
     if objective(root, far, q) < objective(0.0, far, q) { root * z.signum() } else { 0.0 }
+}
+
+/// A line that is interrupted where it jumps.
+fn broken(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+    let mut line: Vec<[f64; 2]> = Vec::with_capacity(points.len());
+    for point in points {
+        let jumps = |last: &[f64; 2]| (point[1] - last[1]).abs() > 0.5;
+        if line.last().is_some_and(jumps) {
+            line.push([point[0], f64::NAN]);
+        }
+        line.push(point);
+    }
+    line
 }
 
 /// The |z| below which the minimiser is 0, as printed (q < 1).
@@ -95,36 +109,57 @@ impl Experiment for Penalties {
             (off(2.0, &|z| z / (LAMBDA + 1.0)), off(1.0, &|z| z.signum() * (z.abs() - LAMBDA / 2.0).max(0.0)));
         let mut report = Report::default();
         for q in [0.1, 0.5] {
-            let printed = format!("{:.6}", threshold(q));
-            let here = Sample::exact(found_threshold(q));
-            report.rows.push(Row::new(format!("q = {q}: 0 below abs(z) ="), Some(Printed::new(&printed, 0)), here, 6));
+            let (printed, found) = (threshold(q), found_threshold(q));
+            let text = format!("q = {q}: the formula for the abs(z) below which theta = 0");
+            report.statements.push(Statement::exact(
+                text,
+                (printed - found).abs() < 1e-6,
+                format!("{printed:.6}; found {found:.6}"),
+            ));
         }
-        report.statements = vec![
-            Statement::check(
+        let wrong = column(1.0, "z").into_iter().filter(|&z| {
+            // theta = z costs lambda, theta = 0 costs z^2
+            let keeps = z.abs() < LAMBDA.sqrt();
+            let (cost, other) = if keeps { (LAMBDA, z * z) } else { (z * z, LAMBDA) };
+            z != 0.0 && cost > other + 1e-12
+        });
+        let (wrong, all) = (wrong.count(), column(1.0, "z").len());
+        report.statements.extend([
+            Statement::exact(
                 "q = 2: theta = z / (lambda + 1)",
                 ridge < 1e-9,
                 format!("largest difference {ridge:.0e}"),
             ),
-            Statement::check(
+            Statement::exact(
                 "q = 1: theta = sign(z) [abs(z) - lambda/2]_+",
                 lasso < 1e-9,
                 format!("largest difference {lasso:.0e}"),
             ),
-            Statement::check(
+            Statement::exact(
                 "q = 0: theta = z where abs(z) < sqrt(lambda), else 0",
-                false,
-                "z costs lambda, 0 costs z^2: theta = z where abs(z) > sqrt(lambda); the sign is reversed in print",
+                wrong == 0,
+                format!("at {wrong} of {all} points z the other choice costs less"),
             ),
-        ];
+        ]);
         report.notes = vec![
             "The paper's threshold for q < 1 (from Knight and Fu) is put in numbers, and compared with where the minimiser found leaves 0.".to_string(),
+            "q = 0: theta = z costs lambda and theta = 0 costs z^2, so that the inequality has to be the other way round.".to_string(),
             "Which q the figure shows is not printed.".to_string(),
         ];
         let panel = |title: &str, label: &str, value: &str, reach: Option<(f64, f64)>| Panel {
             title: title.to_string(),
             x: Axis::linear(if value == "penalty" { "theta" } else { "z" }),
             y: Axis { range: reach, ..Axis::linear(label) },
-            marks: QS.iter().enumerate().map(|(at, &q)| Mark::Line(pairs(q, value), Look::line(at))).collect(),
+            marks: QS
+                .iter()
+                .enumerate()
+                .map(|(at, &q)| {
+                    Mark::Line(
+                        if value == "minimiser" { broken(pairs(q, value)) } else { pairs(q, value) },
+                        Look::line(at),
+                    )
+                })
+                .collect(),
         };
         let panels = vec![
             panel("Penalties", "|theta|^q", "penalty", Some((0.0, 5.0))),

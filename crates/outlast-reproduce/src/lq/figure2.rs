@@ -2,12 +2,13 @@
 
 use super::examples::first;
 use super::table1::TRAIN;
-use super::{QS, TEST, best, error, notes, search, tuned, used};
+use super::{QS, TEST, best, error, notes, qs, tuned, used};
 use crate::draw::{Axis, Figure, Look, Mark, Panel, Shape};
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::{Row, Statement};
 use crate::papers;
 use crate::report::Report;
-use crate::verdict::{Row, Sample, Statement};
+use crate::verdict::Sample;
 use outlast::{FeatureMap, Result};
 
 /// The experiment.
@@ -17,7 +18,8 @@ const ABOUT: About = About {
     name: "lq-figure2",
     paper: &papers::LQ,
     what: "test error in example 1 as q grows",
-    reps: 100,
+    reps: Reps::Printed(100),
+    revision: 1,
     seconds: 1.6,
 };
 
@@ -50,8 +52,7 @@ impl Experiment for Exponents {
             let values = [error(point, &test), used(point).len() as f64, lambda, choice.tuned.cells[at].mean];
             Some(Record::new([q.to_string()], values))
         };
-        let qs = search(counts[0], &unit).qs;
-        Ok(qs.iter().filter_map(record).collect())
+        Ok(qs(&unit).iter().filter_map(record).collect())
     }
 
     fn report(&self, results: &Results) -> Result<Report> {
@@ -65,9 +66,10 @@ impl Experiment for Exponents {
             let text = format!("q = {small} errs less than q = {large}");
             report.statements.push(Statement::difference(text, &differences, 4));
         }
+        report.notes.push(results.at_ends("lambda", "lambda", [1e-5, 10.0], |_| true));
         report.notes.push("Labels as in lq-table1. The paper prints a figure and no numbers.".to_string());
         let points: Vec<(f64, Sample)> = QS.iter().map(|&q| (q, of(q, "error"))).collect();
-        let mut marks = crate::ablation::line(&points, Look::line(2));
+        let mut marks = crate::draw::with_intervals(&points, Look::line(2));
         let places = points.iter().map(|(q, sample)| [*q, sample.mean]).collect();
         marks.push(Mark::Points(places, Shape::Dot, Look { colour: 2, width: 3.0, dash: "" }));
         let panel = Panel { title: String::new(), x: Axis::linear("q"), y: Axis::linear("test error"), marks };

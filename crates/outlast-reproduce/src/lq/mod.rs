@@ -25,8 +25,9 @@ pub use table3::Real;
 use crate::data::Rows;
 use crate::draw::Look;
 use crate::experiment::{Record, Results, Unit};
+use crate::lines::{Row, Statement};
 use crate::tuning::powers;
-use crate::verdict::{Row, Sample, Statement};
+use crate::verdict::Sample;
 use outlast::select::Point;
 use outlast::{Design, Error, FeatureMap, Lq, LqChoice, LqSearch, Result, Status};
 
@@ -43,18 +44,30 @@ pub const VALUES: [&str; 6] = ["error", "size", "relevant_kept", "q", "lambda", 
 /// Test rows of the examples.
 pub const TEST: usize = 3000;
 
-/// The grid for n rows: lambda over half powers of ten, C = 1/(n lambda), the smallest C first.
-pub fn search(n: usize, unit: &Unit) -> LqSearch {
-    let lambdas = unit.grid(powers(-5, 1, 2));
-    let cs: Vec<f64> = lambdas.iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect();
-    let qs = if unit.small { vec![0.5, 1.0, 2.0] } else { QS.to_vec() };
+/// The machine that is tuned. Its choice is judged by errors on whole rows: more digits cost time and change none.
+pub fn base() -> Lq {
+    Lq::new(1.0).tol(1e-4)
+}
+
+/// The values of C for n rows, the smallest first: C = 1/(n lambda), lambda over half powers of ten.
+pub fn cs(n: usize, unit: &Unit) -> Vec<f64> {
+    unit.grid(powers(-5, 1, 2)).iter().rev().map(|lambda| 1.0 / (n as f64 * lambda)).collect()
+}
+
+/// The values of q.
+pub fn qs(unit: &Unit) -> Vec<f64> {
+    if unit.small { vec![0.5, 1.0, 2.0] } else { QS.to_vec() }
+}
+
+/// The search of a machine over the grid for n rows.
+pub fn search(n: usize, unit: &Unit, base: Lq) -> LqSearch {
     // the columns are penalised as they come
-    LqSearch::new(cs, qs).standardize(false)
+    LqSearch::new(cs(n, unit), qs(unit)).standardize(false).base(base)
 }
 
 /// Searches on a tuning set, to the end: what is the best so far of a search that was interrupted is no result.
 pub fn tuned(train: &Rows, tune: &Rows, map: FeatureMap, unit: &Unit) -> Result<LqChoice> {
-    let search = search(train.x.rows(), unit).base(Lq::new(1.0).feature_map(map));
+    let search = search(train.x.rows(), unit, base().feature_map(map));
     let choice = search.fit_tuned(&train.x, &train.y, (&tune.x, &tune.y), &unit.request())?;
     if choice.tuned.status == Status::Converged { Ok(choice) } else { Err(Error::Interrupted) }
 }
@@ -147,6 +160,11 @@ pub fn shown(results: &Results, setting: usize, machine: &str, value: &str, what
     Row::new(what, None, Sample::of(&results.values(setting, &[machine], value)), decimals)
 }
 
+/// How often lambda lies at an end of its grid.
+pub fn ends(results: &Results) -> String {
+    results.at_ends("lambda", "lambda", [1e-5, 10.0], |record| MACHINES.contains(&record.labels[0].as_str()))
+}
+
 /// Notes that all experiments share.
 pub fn notes() -> Vec<String> {
     vec![
@@ -154,7 +172,7 @@ pub fn notes() -> Vec<String> {
          the fewest variables, then the larger lambda."
             .to_string(),
         "The intercept is not penalised, as in the paper's appendix; (3.1) leaves it out. Coefficients are exactly 0 where they are not needed, \
-         which the paper's algorithm never gives: it must have called small ones 0."
+         which the paper's algorithm does not give."
             .to_string(),
     ]
 }

@@ -1,11 +1,12 @@
 //! Table 2: example 4, three classes in the plane.
 
 use super::examples::{fourth, nearest};
-use super::{MACHINES, VALUES, less_than_both, machines, notes, records, tuned};
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use super::{MACHINES, VALUES, ends, less_than_both, machines, notes, records, tuned};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::Row;
 use crate::papers;
 use crate::report::Report;
-use crate::verdict::{Printed, Row, Sample};
+use crate::verdict::{Printed, Sample};
 use outlast::{Design, FeatureMap, Result};
 
 /// The experiment.
@@ -15,8 +16,9 @@ const ABOUT: About = About {
     name: "lq-table2",
     paper: &papers::LQ,
     what: "example 4, three normal groups: errors of three penalties",
-    reps: 100,
-    seconds: 0.2,
+    reps: Reps::Printed(100),
+    revision: 1,
+    seconds: 0.16,
 };
 
 const TRAIN: usize = 100;
@@ -59,17 +61,18 @@ impl Experiment for Triangle {
     fn report(&self, results: &Results) -> Result<Report> {
         let mut report = Report { notes: notes(), ..Report::default() };
         let of = |machine: &str, value: &str| Sample::of(&results.values(0, &[machine], value));
-        let bayes = Printed::new("0.1845", ABOUT.reps).error("0.0013");
+        let bayes = Printed::new("0.1845", ABOUT.reps.count()).error("0.0013");
         report.rows.push(Row::new("Bayes rule: error", Some(bayes), of(BAYES, "error"), 4));
         for (machine, [error, standard_error]) in MACHINES.iter().zip(PRINTED) {
-            let printed = Printed::new(error, ABOUT.reps).error(standard_error);
+            let printed = Printed::new(error, ABOUT.reps.count()).error(standard_error);
             report.rows.push(Row::new(format!("{machine}: error"), Some(printed), of(machine, "error"), 4));
-            let printed = Printed::new("2", ABOUT.reps);
+            let printed = Printed::new("2", ABOUT.reps.count()).deviation("0");
             report.rows.push(Row::new(format!("{machine}: model size"), Some(printed), of(machine, "size"), 2));
         }
-        let printed = Printed::new("0.783", ABOUT.reps);
+        let printed = Printed::new("0.783", ABOUT.reps.count());
         report.rows.push(Row::new("Lq: q chosen", Some(printed), of("Lq", "q"), 3));
         report.statements = less_than_both(results, 0, "");
+        report.notes.push(ends(results));
         report.notes.push(
             "The text calls the numbers in brackets standard deviations; .0013 for the Bayes rule on 1,000 rows can only be the standard error of 100 \
              replications, and so they are read here."

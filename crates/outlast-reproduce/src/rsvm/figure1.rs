@@ -4,10 +4,10 @@
 //! formula.
 
 use crate::draw::{Axis, Figure, Look, Mark, Panel};
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::Statement;
 use crate::papers;
 use crate::report::Report;
-use crate::verdict::Statement;
 use outlast::{Loss, Result};
 
 /// The experiment.
@@ -17,7 +17,8 @@ const ABOUT: About = About {
     name: "rsvm-figure1",
     paper: &papers::RSVM,
     what: "the hinge loss, what is taken off, and the truncated hinge loss",
-    reps: 1,
+    reps: Reps::Exact,
+    revision: 1,
     seconds: 0.01,
 };
 
@@ -78,7 +79,7 @@ impl Experiment for Losses {
         let (formula, library) = (results.values(0, &[], "Ts"), results.values(0, &[], "library"));
         let off = formula.iter().zip(&library).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         Ok(Report {
-            statements: vec![Statement::check(
+            statements: vec![Statement::exact(
                 "T_s = H_1 - H_s",
                 off < 1e-12,
                 format!("largest difference from the library's loss over {POINTS} points: {off:.0e}"),

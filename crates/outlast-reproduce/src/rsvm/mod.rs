@@ -38,7 +38,7 @@ pub const LOOKS: [Look; 3] = [Look::line(0), Look::line(2), Look::line(1)];
 /// Notes that all experiments of section 4 share.
 pub fn notes() -> Vec<String> {
     vec![
-        "The paper does not print its grid of C. Here C runs over half powers of ten, each fit starting from the one before; \
+        "The paper does not print its grid of C. Here C runs over half powers of ten from 0.1 to 1,000, each fit starting from the one before; \
          of equal errors on the tuning rows the smallest C is taken."
             .to_string(),
         "Exactly the stated share of the labels is changed, in training, tuning and test rows alike, as the paper's \"in the same \

@@ -59,13 +59,13 @@ pub fn relaxation(unit: &mut Unit) -> Result<Vec<Finding>> {
     let bound = relaxed.summary.details.get("lower_bound").unwrap_or(f64::NAN);
     let slack = (best.summary.objective - bound) / best.summary.objective;
     let mut findings = vec![
-        Finding::new("the global optimum of the robust problem was proved", "proved", proved, proved == 1.0),
+        Finding::new("the global optimum of the robust problem was proved", "proved", proved, proved == 1.0).ours(),
         Finding::new("REH is a lower bound of the robust optimum", "relative slack", slack, slack >= -1e-9),
     ];
     let [right, printed, rows] = leave_one_out(&data, C, unit)?;
     let text = "leave-one-out errors of the SVM are bounded by step(-y_i sum_{j != i} alpha_j y_j k_ij)";
-    findings.push(Finding::new(text, "rows that break it", right, right == 0.0));
-    let text = "and as printed by y_i sum_{j != i} alpha_j y_j k_ij";
+    findings.push(Finding::new(text, "rows that break it", right, right == 0.0).ours());
+    let text = "leave-one-out errors of the SVM are bounded by y_i sum_{j != i} alpha_j y_j k_ij";
     findings.push(Finding::new(text, "rows that break it", printed, printed == 0.0));
     debug_assert!(rows > 0.0);
     Ok(findings)

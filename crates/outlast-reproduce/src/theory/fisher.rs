@@ -6,6 +6,7 @@
 
 use super::Finding;
 use crate::experiment::Unit;
+use crate::random::Random;
 use crate::wrsvm::worths;
 use outlast::{Loss, Result};
 
@@ -150,8 +151,36 @@ pub fn weighted(unit: &mut Unit) -> Result<Vec<Finding>> {
         }
         let text = format!("{}: weighted: decides for what is worth most within the bound", loss.base().name());
         findings.push(Finding::new(text, "smallest gap", worst, worst > 0.0));
+        for factor in OUTSIDE {
+            let beyond = loss.base().lowest_consistent_truncation(K) * factor;
+            let beyond = make().truncated_at(beyond)?;
+            let most = (0..draws).map(|_| gap(&nearly_even_worth(&mut unit.random), &beyond, &grid));
+            let most = most.fold(f64::NEG_INFINITY, f64::max);
+            let text = format!("{}: weighted: not consistent for s = {factor} times the bound", loss.base().name());
+            findings.push(Finding::new(text, "largest gap where worths are near even", most, most <= 0.0));
+        }
     }
     Ok(findings)
+}
+
+/// Shares of the worth of three decisions, nearly even, for random utilities: probabilities p with U'p of these shares are looked for until there
+/// are some, and the shares are computed from them.
+fn nearly_even_worth(random: &mut Random) -> Vec<f64> {
+    const K: usize = 3;
+    loop {
+        let utility: Vec<Vec<f64>> = (0..K).map(|_| (0..K).map(|_| random.uniform()).collect()).collect();
+        let at = |row: usize, column: usize| utility[column % K][row % K];
+        // Cramer's rule for U'p = a
+        let minor = |r: usize, c: usize| at(r + 1, c + 1) * at(r + 2, c + 2) - at(r + 1, c + 2) * at(r + 2, c + 1);
+        let determinant: f64 = (0..K).map(|c| at(0, c) * minor(0, c)).sum();
+        let wanted = near_even(K);
+        let p: Vec<f64> = (0..K).map(|c| (0..K).map(|r| minor(r, c) * wanted[r]).sum::<f64>() / determinant).collect();
+        if determinant.abs() > 1e-3 && p.iter().all(|&p| p > 0.0) {
+            let worth = worths(&p, &utility);
+            let sum: f64 = worth.iter().sum();
+            return worth.iter().map(|worth| worth / sum).collect();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub fn check(unit: &mut Unit) -> Result<Vec<Finding>> {
             "largest difference",
             difference,
             difference < 1e-12,
-        ),
+        )
+        .ours(),
         Finding::new(
             "(9) as printed where f may tie: minimisers of the cost are maximisers of the utility",
             "share of draws",

@@ -5,13 +5,14 @@
 
 use super::{METHODS, bayes, utility};
 use crate::data::Rows;
-use crate::experiment::{About, Experiment, Record, Results, Setting, Unit};
+use crate::experiment::{About, Experiment, Record, Reps, Results, Setting, Unit};
+use crate::lines::{Row, Statement};
 use crate::papers;
 use crate::random::Random;
 use crate::report::Report;
 use crate::samples::{flipped_chances, rows};
 use crate::tuning::{self, gaussians, over, powers, sigma};
-use crate::verdict::{Printed, Row, Sample, Statement};
+use crate::verdict::{Printed, Sample};
 use outlast::{Design, Result, Truncated};
 
 /// The experiment.
@@ -21,7 +22,8 @@ const ABOUT: About = About {
     name: "wrsvm-table2",
     paper: &papers::WRSVM,
     what: "a curved boundary with outliers, Gaussian kernel: utility of the weighted machines",
-    reps: 100,
+    reps: Reps::NotPrinted(100),
+    revision: 1,
     seconds: 5.5,
 };
 
@@ -109,42 +111,52 @@ impl Experiment for Curved {
                 for matrix in 1..=3 {
                     let here = Sample::of(&results.values(setting, &[method, &format!("U{matrix}")], "utility_100"));
                     let [mean, deviation] = PRINTED[at][matrix - 1];
-                    let printed = Printed::new(mean, ABOUT.reps).deviation(deviation);
-                    report.rows.push(Row::new(
-                        format!("f_1 as {form}: {method}, U{matrix}, a = 0.4"),
-                        Some(printed),
-                        here,
-                        2,
-                    ));
+                    let printed = Printed::new(mean, ABOUT.reps.count()).deviation(deviation);
+                    let what = format!("f_1 as {form}: {method}, U{matrix}, a = 0.4");
+                    let rows = if setting == 0 { &mut report.rows } else { &mut report.readings };
+                    rows.push(Row::new(what, Some(printed), here, 2));
                 }
             }
             for matrix in 1..=3 {
+                yardstick_rows(&mut report, results, setting, matrix);
                 let name = format!("U{matrix}");
-                let of = |value: &str| Sample::of(&results.values(setting, &[METHODS[0].0, &name], value));
-                report.rows.push(Row::new(format!("f_1 as {form}: best possible, {name}"), None, of("bayes_100"), 2));
-                report.rows.push(Row::new(
-                    format!("f_1 as {form}: one class always, {name}"),
-                    None,
-                    of("constant_100"),
-                    2,
-                ));
-                let (robust, plain) = ([METHODS[0].0, &name], [METHODS[1].0, &name]);
-                let text = format!("f_1 as {form}, {name}: the truncated machine's decisions are worth more");
-                let differences = results.differences(setting, &robust, &plain, "utility_100");
-                report.statements.push(Statement::difference(text, &differences, 2));
+                let gain = results.differences(setting, &[METHODS[0].0, &name], &[METHODS[1].0, &name], "utility_100");
+                let loss: Vec<f64> = gain.iter().map(|gain| -gain).collect();
+                let statement = match matrix {
+                    2 => Statement::difference(
+                        format!("f_1 as {form}, {name}: the truncated machine's are worth less"),
+                        &loss,
+                        2,
+                    ),
+                    _ => Statement::difference(
+                        format!("f_1 as {form}, {name}: the truncated machine's decisions are worth more"),
+                        &gain,
+                        2,
+                    ),
+                };
+                if setting == 0 { report.statements.push(statement) } else { report.own.push(statement) }
             }
         }
         report.notes = vec![
-            "This table does not reproduce. The printed utilities, 43 to 58 of 100, are near what always deciding for one and the same class is worth \
-             (given in the table), where the Bayes rule is worth about 85: whatever was run for the printed table hardly learnt. It was not the \
-             misprint in f_1: with the formula as printed the utilities are nearly as high."
+            "\"Loss truncation for the weighted RSVM helps to deliver classifiers with larger utilities except for the case of U_{2,0.4}\", where print has 47.09 \
+             against 47.28."
                 .to_string(),
-            "In print f_1 = -20 x_1 + 2 x_2^2 - x_2^2 + 2; by symmetry with f_3 the first square is of x_1.".to_string(),
+            "In print f_1 = -20 x_1 + 2 x_2^2 - x_2^2 + 2; by symmetry with f_3 the first square is of x_1, which is what \"as meant\" has and what is counted.".to_string(),
             "The number of replications is not printed; 100, as for the table before, is taken. Sigma is tuned among the quartiles of the \
              between-class distances, as in Wu and Liu (2007), C over half powers of ten from 0.01 to 100, on 200 rows, by their utility."
                 .to_string(),
+            results.at_ends("C", "C", [0.01, 100.0], |_| true),
         ];
         Ok(report)
+    }
+}
+
+/// What the Bayes rule and the best constant decision are worth.
+fn yardstick_rows(report: &mut Report, results: &Results, setting: usize, matrix: usize) {
+    let (form, name) = (FORMS[setting], format!("U{matrix}"));
+    for (value, what) in [("bayes_100", "best possible"), ("constant_100", "one class always")] {
+        let here = Sample::of(&results.values(setting, &[METHODS[0].0, &name], value));
+        report.rows.push(Row::new(format!("f_1 as {form}: {what}, {name}"), None, here, 2));
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::Result;
 
 /// Some rows, in order. Values are f32, and have [`Chunks::shift`] taken off.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Chunk {
     /// Number of the first row among all.
     pub first: u64,
@@ -26,12 +27,34 @@ impl Chunk {
         self.weights.get(row).copied().unwrap_or(1.0)
     }
 
-    /// Adds a row of another chunk.
-    pub fn push(&mut self, from: &Chunk, row: usize) {
-        let cols = from.x.len() / from.rows().max(1);
-        self.x.extend_from_slice(&from.x[row * cols..(row + 1) * cols]);
-        self.codes.push(from.codes[row]);
-        self.weights.push(from.weight(row));
+    /// The same rows, borrowed.
+    pub fn view(&self) -> ChunkView<'_> {
+        ChunkView { first: self.first, x: &self.x, codes: &self.codes, weights: &self.weights }
+    }
+}
+
+/// A borrowed [`Chunk`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ChunkView<'a> {
+    /// Number of the first row among all.
+    pub first: u64,
+    /// Row-major.
+    pub x: &'a [f32],
+    /// The class of each row.
+    pub codes: &'a [u32],
+    /// The weight of each row; empty where all are 1.
+    pub weights: &'a [f64],
+}
+
+impl ChunkView<'_> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The weight of a row.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
     }
 }
 

@@ -8,7 +8,7 @@ mod map;
 mod repeated;
 mod standard;
 
-pub use chunks::{Chunk, Chunks, Parts};
+pub use chunks::{Chunk, ChunkView, Chunks, Parts};
 pub use columns::Columns;
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};

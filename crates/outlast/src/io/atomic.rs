@@ -70,10 +70,12 @@ fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder).map_err(of_the_system)
 }
 
-/// What the operating system said, without the temporary's name, which means nothing to whom it is told.
+/// What the operating system said, without the temporary's name, which means nothing to whom it is told. The error that carries both
+/// does not hand out its number but in words.
 fn of_the_system(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<io::Error>());
-    match inner.and_then(io::Error::raw_os_error) {
+    let text = error.to_string();
+    let number = text.split_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
+    match number.and_then(|(number, _)| number.parse().ok()) {
         Some(code) => io::Error::from_raw_os_error(code),
         None => error,
     }
@@ -102,7 +104,10 @@ mod tests {
         assert!(failed.unwrap_err().to_string().contains("disk full"));
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(folder.path()), ["file"]);
-        assert!(write_atomically(folder.path().join("missing/file"), |_| Ok(())).is_err());
+        let missing = write_atomically(folder.path().join("missing/file"), |_| Ok(())).unwrap_err();
+        let Error::Io { source, .. } = &missing else { panic!("{missing}") };
+        assert!(source.raw_os_error().is_some() && source.kind() == io::ErrorKind::NotFound, "{source:?}");
+        assert!(!missing.to_string().contains(".outlast-"), "{missing}");
         assert!(write_atomically(folder.path(), |_| Ok(())).is_err());
     }
 

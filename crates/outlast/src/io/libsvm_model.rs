@@ -44,7 +44,16 @@ const DENSE_ANYWAY: usize = 1 << 24;
 
 /// Reads a model file of LIBSVM.
 pub(super) fn load(path: &Path) -> Result<Model> {
-    let mut lines = Lines::new(Source::open(path)?);
+    read(Source::open(path)?)
+}
+
+/// Reads one from memory.
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<Model> {
+    read(Source::new(Box::new(bytes), "model".into())?)
+}
+
+fn read(source: Source) -> Result<Model> {
+    let mut lines = Lines::new(source);
     let mut header = Header::default();
     let mut line = Vec::new();
     loop {

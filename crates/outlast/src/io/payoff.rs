@@ -13,9 +13,10 @@
 use super::csv::{Record, Records};
 use super::field::{Problem, number, quote};
 use super::names::match_class;
-use super::source::Source;
+use super::source::{Source, display_name};
 use crate::data::Class;
 use crate::error::{Result, quoted};
+use std::io::Read;
 use std::path::Path;
 
 /// Most classes listed in a message.
@@ -34,7 +35,21 @@ const LISTED: usize = 10;
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn read_payoff(path: impl AsRef<Path>, what: &str, classes: &[Class]) -> Result<Vec<Vec<f64>>> {
-    let mut records = Records::new(Source::open(path.as_ref())?, None);
+    read(Source::open(path.as_ref())?, what, classes)
+}
+
+/// Reads such a matrix from memory or any other reader; `name` stands for the file in messages.
+pub fn read_payoff_from(
+    reader: impl Read,
+    name: impl AsRef<Path>,
+    what: &str,
+    classes: &[Class],
+) -> Result<Vec<Vec<f64>>> {
+    read(Source::new(Box::new(reader), display_name(name.as_ref()))?, what, classes)
+}
+
+fn read(source: Source, what: &str, classes: &[Class]) -> Result<Vec<Vec<f64>>> {
+    let mut records = Records::new(source, None);
     let (mut header, mut record) = (Record::default(), Record::default());
     if !records.next(&mut header)? {
         return Err(records.lines.whole("the file is empty"));
@@ -193,7 +208,7 @@ mod tests {
     use crate::data::Labels;
     use crate::error::Error;
 
-    fn read(content: &str, classes: &[&str]) -> std::result::Result<Vec<Vec<f64>>, String> {
+    fn matrix(content: &str, classes: &[&str]) -> std::result::Result<Vec<Vec<f64>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("u.csv");
         std::fs::write(&path, content).unwrap();
@@ -213,9 +228,9 @@ mod tests {
             "true;a;\"b\";c\r\na;1;2;3\r\n\r\nc;7;8;9\r\nb;4;5;6",
             "a,a,b,c\nb,4,5,6\na,1,2,3\nc,7,8,9\n",
         ] {
-            assert_eq!(read(text, &["b", "c", "a"]).unwrap(), SORTED, "{text}");
+            assert_eq!(matrix(text, &["b", "c", "a"]).unwrap(), SORTED, "{text}");
         }
-        let odd = read("\"x, y\",\"say \"\"z\"\"\"\n1,0\n0.5,2\n", &["x, y", "say \"z\""]).unwrap();
+        let odd = matrix("\"x, y\",\"say \"\"z\"\"\"\n1,0\n0.5,2\n", &["x, y", "say \"z\""]).unwrap();
         assert_eq!(odd, [[2.0, 0.5], [0.0, 1.0]]);
     }
 
@@ -254,12 +269,12 @@ mod tests {
             (",a,b,c\na,1,0,0\nd,1,0,0\n", ", line 3, column 1: \"d\" is no class of the data"),
             ("a,b,c\n1,\"0", "a quote is opened"),
         ] {
-            let found = read(text, &["a", "b", "c"]).unwrap_err();
+            let found = matrix(text, &["a", "b", "c"]).unwrap_err();
             assert!(found.contains(message), "{text:?}: {found}");
         }
         let many: Vec<String> = (0..100).map(|class| format!("class {class}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let found = read("x,y\n1,2\n", &many).unwrap_err();
+        let found = matrix("x,y\n1,2\n", &many).unwrap_err();
         assert!(found.contains("90 more") && found.len() < 500, "{found}");
     }
 }

@@ -123,7 +123,7 @@ impl Ablation {
         let solution = classifier(problem, rule, &relaxed, self.refine, &exact, &request.control)?;
         let solution = self.common.settled(solution);
         // what was asked for is the relaxation: its gap counts
-        let gap = ((relaxed.value - relaxed.lower) / relaxed.value.abs().max(f64::MIN_POSITIVE)).max(0.0);
+        let gap = relative_gap(&relaxed, problem.caps);
         let iterations = relaxed.iterations + solution.iterations;
         let status = if relaxed.status.is_converged() { solution.status } else { relaxed.status };
         let solution = Solution { gap, iterations, status, solver: ablation::NAME, ..solution };
@@ -139,6 +139,12 @@ impl Ablation {
         }
         Ok(Found { solution, eta: Some(relaxed.eta), details })
     }
+}
+
+/// The relaxation's gap relative to its value; a value of 0 is measured by what all rows weigh, as the solver does.
+fn relative_gap(relaxed: &Relaxed, caps: &[f64]) -> f64 {
+    let least = ablation::NOTHING * caps.iter().sum::<f64>();
+    ((relaxed.value - relaxed.lower) / relaxed.value.abs().max(least).max(f64::MIN_POSITIVE)).max(0.0)
 }
 
 /// The relaxation's classifier, refined if asked for.

@@ -9,13 +9,14 @@
 //! functions (with `geman_mcclure`, whose pull falls smoothly, little).
 
 use super::common::shared_parameters;
-use super::{Common, Details, Estimator, FitRequest, Model, Summary, Training, fit};
+use super::{Common, Details, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
 use crate::control::Control;
 use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::concave::{self, Form, Robust};
 use crate::problem::{Coded, Kernel, KernelFunction};
 use crate::solver::reweighted::{self, CapRule, Found, Settings};
+use crate::solver::stream::Passes;
 
 /// What a row costs at most.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -332,6 +333,14 @@ impl Estimator for Capped {
         self.check()?;
         fit::check_shapes(x, labels, request)?;
         fit::in_pool(self.common.threads, || self.run(x, labels, request, true))
+    }
+
+    fn check_chunks(&self) -> Result<()> {
+        self.check_streamed()
+    }
+
+    fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {
+        self.stream(rows, request)
     }
 }
 

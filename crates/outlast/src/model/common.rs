@@ -5,6 +5,7 @@ use crate::control::Control;
 use crate::data::{Chunks, Design, Labels};
 use crate::error::{Error, Result, quoted};
 use crate::problem::Kernel;
+use crate::solver::stream::{Local, Passes};
 use crate::solver::{Options, Solution, Start, Status};
 
 /// Factors on C by class.
@@ -100,11 +101,17 @@ pub trait Estimator: Sync {
 
     /// Checks that the method with these parameters can be fitted to rows in chunks; most can't.
     fn check_chunks(&self) -> Result<()> {
-        Err(Error::parameter("method", "one that needs all rows in memory", "\"truncated\" for rows in chunks"))
+        let allowed = "\"truncated\", \"capped\" or \"lq\" for rows in chunks";
+        Err(Error::parameter("method", "one that needs all rows in memory", allowed))
     }
 
     /// Fits to rows in chunks, which are read several times.
-    fn fit_chunks(&self, _: &mut dyn Chunks, _: &StreamRequest) -> Result<Model> {
+    fn fit_chunks(&self, rows: &mut dyn Chunks, request: &StreamRequest) -> Result<Model> {
+        self.fit_passes(&mut Local::new(rows), request)
+    }
+
+    /// Fits to rows that can be asked for sums, wherever they are.
+    fn fit_passes(&self, _: &mut dyn Passes, _: &StreamRequest) -> Result<Model> {
         self.check_chunks().and(Err(Error::shape("X", "rows in chunks", "rows in memory")))
     }
 }

@@ -7,6 +7,12 @@ use crate::error::{Error, Result, quoted};
 use crate::problem::{KernelFunction, Loss, ManyClass, Penalty};
 use crate::solver::{Solution, Start};
 
+/// Most columns: their numbers have 32 bits.
+const MOST_COLUMNS: usize = u32::MAX as usize;
+
+/// A relative gap that far below 0 is 0 but for rounding.
+const ROUNDING: f64 = -1e-9;
+
 /// Most classes a joint fit takes.
 const MOST_CLASSES: usize = 1000;
 
@@ -16,6 +22,9 @@ pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest
     }
     if x.cols() == 0 {
         return Err(Error::shape("X", "0 columns", "at least 1"));
+    }
+    if x.cols() > MOST_COLUMNS {
+        return Err(Error::shape("X", format!("{} columns", x.cols()), format!("at most {MOST_COLUMNS}")));
     }
     if x.rows() > u32::MAX as usize - 64 {
         return Err(Error::shape("X", format!("{} rows", x.rows()), "fewer than 2^32"));
@@ -154,7 +163,7 @@ pub(super) fn summary(method: &str, common: &Common, labels: &Labels, solution: 
         objective: solution.objective,
         steps: solution.trace.len().saturating_sub(1),
         trace: solution.trace.clone(),
-        gap: solution.gap,
+        gap: if (ROUNDING..0.0).contains(&solution.gap) { 0.0 } else { solution.gap },
         iterations: solution.iterations,
         status: solution.status,
         details: Details::default(),

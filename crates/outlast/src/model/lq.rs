@@ -11,10 +11,11 @@
 use super::common::{LARGEST_CAP, affordable_gap, positive, shared_parameters};
 use super::condense::Condensed;
 use super::payoff;
-use super::{Common, Estimator, FitRequest, Model, Summary, Training, fit};
-use crate::data::{Design, FeatureMap, Labels, Repeated, Squared, Target};
+use super::{Common, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
+use crate::data::{Class, Design, FeatureMap, Labels, Repeated, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
+use crate::solver::stream::Passes;
 use crate::solver::{Care, Options, Solution, Start, lq};
 
 /// Lists of all coefficients that are held at a time.
@@ -50,7 +51,7 @@ pub struct Lq {
 impl Lq {
     /// The default parameters, q = 1, with a given C.
     pub fn new(c: f64) -> Self {
-        let common = Common { c, kernel: Kernel::Linear, ..Common::default() };
+        let common = Common { c, kernel: Kernel::Linear, tol: 1e-6, ..Common::default() };
         Lq { common, q: 1.0, cost: None, feature_map: FeatureMap::Identity, solver: "auto".to_string() }
     }
 
@@ -80,9 +81,14 @@ impl Lq {
 
     /// The cost matrix, row-major, checked against the classes.
     pub(crate) fn costs(&self, labels: &Labels) -> Result<Option<Vec<f64>>> {
+        self.costs_of(labels.classes())
+    }
+
+    /// The same for classes.
+    pub(super) fn costs_of(&self, classes: &[Class]) -> Result<Option<Vec<f64>>> {
         let Some(rows) = &self.cost else { return Ok(None) };
-        let given = payoff::checked("cost", rows, labels.classes())?;
-        let k = labels.classes().len();
+        let given = payoff::checked("cost", rows, classes)?;
+        let k = classes.len();
         match (0..k).find(|&class| given[class * k + class] != 0.0) {
             None => Ok(Some(given)),
             Some(class) => {
@@ -342,6 +348,14 @@ impl Estimator for Lq {
         self.check_data(x, labels, request)?;
         let start = fit::start(x, labels, request)?;
         self.in_pool(|| self.run(x, labels, request, start, Care::Full))
+    }
+
+    fn check_chunks(&self) -> Result<()> {
+        self.check_streamed()
+    }
+
+    fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {
+        self.stream(rows, request)
     }
 }
 

@@ -15,10 +15,11 @@ use super::payoff::{Baseline, CostForm, Payoff};
 use super::{
     COPIES, Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, fit, truncated_fit,
 };
-use crate::data::{Chunks, Design, Labels};
+use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, Loss, Penalty};
 use crate::solver::kernel::KernelStore;
+use crate::solver::stream::Passes;
 
 /// Where the loss is cut off, the paper's s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -304,7 +305,7 @@ impl Estimator for Truncated {
         self.check_streamed()
     }
 
-    fn fit_chunks(&self, rows: &mut dyn Chunks, request: &StreamRequest) -> Result<Model> {
+    fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {
         self.stream(rows, request)
     }
 }

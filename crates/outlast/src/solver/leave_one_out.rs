@@ -18,13 +18,17 @@
 //! ```
 //!
 //! one Cholesky factor of an n x n matrix per iteration, used twice (Mehrotra's predictor and corrector). The gap is primal minus
-//! dual value plus alpha'[A'u]_+, what the dual's constraint still fails by: at 0 all optimality conditions hold.
+//! dual value plus alpha'[A'u]_+, what the dual's constraint still fails by, once that is no more than rounding: at 0 all optimality
+//! conditions hold.
+//!
+//! Squares of the numbers of X must not leave the range of floating point: where they would, a linear machine is solved for X over a power
+//! of two.
 
 use super::{Options, Solution, Status};
 use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
 use crate::linalg::{Factor, dot};
-use crate::problem::TwoClass;
+use crate::problem::{KernelFunction, TwoClass};
 use faer::{Col, ColRef, Mat};
 
 /// The solver's name.
@@ -32,6 +36,18 @@ pub const NAME: &str = "leave-one-out-lp";
 
 /// Most rows: the matrix and its factor are n x n.
 pub const MOST_ROWS: usize = 20_000;
+
+/// Where the largest number of X lies within these bounds, its square is far from the limits of floating point.
+const SAFE: (f64, f64) = (1e-100, 1e100);
+
+/// An optimum below this share of what all rows weigh is measured by that.
+const NOTHING: f64 = 1e-10;
+
+/// What the dual's constraint may fail by, relative to the sizes of what is added up in it.
+const FEASIBLE: f64 = 1e-12;
+
+/// Multipliers below this share of the largest are taken for 0.
+const TRACE: f64 = 1e-9;
 
 /// Share of the way to the boundary that a step takes.
 const STAY: f64 = 0.995;
@@ -41,14 +57,17 @@ pub fn solve(problem: &TwoClass, factor: f64, options: &Options, control: &Contr
     let program = Program::new(problem, factor)?;
     let mut state = State::new(&program);
     let mut best = (f64::INFINITY, vec![0.0; program.rows()]);
+    let mut least = program.primal(&best.1);
     let mut status = Status::IterationLimit;
     let mut iterations = 0;
     while iterations < options.max_steps {
         control.check()?;
         let (primal, gap) = program.judge(&state);
         control.report(Progress { stage: "leave-one-out", step: iterations, objective: primal * program.scale, gap });
-        if gap < best.0 {
+        // of equally far bounds the lower value is the better
+        if gap < best.0 || gap == best.0 && primal < least {
             best = (gap, state.alpha.clone());
+            least = primal;
         }
         if gap <= options.tolerance {
             status = Status::Converged;
@@ -64,7 +83,7 @@ pub fn solve(problem: &TwoClass, factor: f64, options: &Options, control: &Contr
             break;
         }
     }
-    Ok(program.solution(problem, best, iterations, status))
+    program.solution(problem, best, iterations, status)
 }
 
 /// The linear program on the rows that weigh something, in units in which the largest weight and k_ii are 1.
@@ -76,8 +95,10 @@ struct Program {
     scale: f64,
     /// The largest k_ii.
     unit: f64,
-    /// r k_ii of the active rows, in the caller's unit.
+    /// r k_ii of the active rows, in the units of the kernel values.
     own: Vec<f64>,
+    /// Kernel values are those of X over this power of two; 1 but for linear kernels of absurd scales.
+    scale_of_x: f64,
 }
 
 impl Program {
@@ -90,7 +111,13 @@ impl Program {
         }
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); n];
         let x = problem.x;
-        problem.kernel.for_each_row(x, x, &active, &active, &mut values, |out, row| out.extend_from_slice(row));
+        let scale_of_x = if let KernelFunction::Linear = problem.kernel { scale_of(problem) } else { 1.0 };
+        match scale_of_x == 1.0 {
+            true => {
+                problem.kernel.for_each_row(x, x, &active, &active, &mut values, |out, row| out.extend_from_slice(row))
+            }
+            false => values = scaled_products(problem, &active, scale_of_x),
+        }
         let unit = (0..n).map(|i| values[i][i].abs()).fold(0.0, f64::max);
         let unit = if unit > 0.0 { unit } else { 1.0 };
         let y = |i: usize| problem.signs[active[i] as usize];
@@ -104,7 +131,7 @@ impl Program {
         let weights = || active.iter().map(|&row| problem.caps[row as usize]);
         let scale = weights().fold(0.0, f64::max);
         let caps = weights().map(|cap| cap / scale).collect();
-        Ok(Program { active, a, caps, scale, unit, own })
+        Ok(Program { active, a, caps, scale, unit, own, scale_of_x })
     }
 
     fn rows(&self) -> usize {
@@ -121,16 +148,41 @@ impl Program {
         to_vec(self.a.transpose() * ColRef::from_slice(v))
     }
 
+    /// sum c [1 - A alpha]_+
+    fn primal(&self, alpha: &[f64]) -> f64 {
+        self.times(alpha).iter().zip(&self.caps).map(|(margin, cap)| cap * (1.0 - margin).max(0.0)).sum()
+    }
+
+    /// sum_i |A_ij| u_i
+    fn pull(&self, j: usize, u: &[f64]) -> f64 {
+        self.a.col(j).iter().zip(u).map(|(a, u)| a.abs() * u).sum()
+    }
+
     /// Value of the primal problem and relative gap.
     fn judge(&self, state: &State) -> (f64, f64) {
-        let margins = self.times(&state.alpha);
-        let primal: f64 = margins.iter().zip(&self.caps).map(|(m, cap)| cap * (1.0 - m).max(0.0)).sum();
+        let primal = self.primal(&state.alpha);
         let excess = self.transposed_times(&state.u);
         let infeasible: f64 = excess.iter().zip(&state.alpha).map(|(e, alpha)| alpha * e.max(0.0)).sum();
-        let gap = primal - state.u.iter().sum::<f64>() + infeasible;
         // an optimum of 0 is measured by what all rows weigh
-        let size = primal.abs().max(1e-10 * self.caps.iter().sum::<f64>());
+        let size = primal.abs().max(NOTHING * self.caps.iter().sum::<f64>());
+        // alpha may have to become very large yet, and would make much of what the dual's constraint fails by: u bounds the optimum only
+        // where that is rounding; else u = 0 does
+        let bounds = excess.iter().enumerate().all(|(j, e)| *e <= FEASIBLE * self.pull(j, &state.u));
+        if !bounds {
+            return (primal, primal / size);
+        }
+        let gap = primal - state.u.iter().sum::<f64>() + infeasible;
         (primal, gap.max(0.0) / size)
+    }
+
+    /// An interior point never is 0: what is small is taken for 0, unless that costs something. (Where kernel values are of very different
+    /// sizes, a small multiplier may mean much.)
+    fn without_traces(&self, alpha: Vec<f64>) -> Vec<f64> {
+        let largest = alpha.iter().copied().fold(0.0, f64::max);
+        let cleaned: Vec<f64> = alpha.iter().map(|&alpha| if alpha > TRACE * largest { alpha } else { 0.0 }).collect();
+        let before = self.primal(&alpha);
+        let least = NOTHING * self.caps.iter().sum::<f64>();
+        if self.primal(&cleaned) <= before + TRACE * before.abs().max(least) { cleaned } else { alpha }
     }
 
     fn solution(
@@ -139,22 +191,30 @@ impl Program {
         (gap, alpha): (f64, Vec<f64>),
         iterations: usize,
         status: Status,
-    ) -> Solution {
-        let mut expansion = vec![0.0; problem.rows()];
-        let largest = alpha.iter().copied().fold(0.0, f64::max);
-        let mut own = vec![0.0; problem.rows()];
+    ) -> Result<Solution> {
+        let alpha = self.without_traces(alpha);
+        let (mut scaled, mut own) = (vec![0.0; problem.rows()], vec![0.0; problem.rows()]);
         for ((&row, &alpha), &k) in self.active.iter().zip(&alpha).zip(&self.own) {
-            // an interior point never is 0
-            let alpha = if alpha > 1e-9 * largest { alpha / self.unit } else { 0.0 };
-            expansion[row as usize] = problem.signs[row as usize] * alpha;
+            let alpha = alpha / self.unit;
+            scaled[row as usize] = problem.signs[row as usize] * alpha;
             own[row as usize] = alpha * k;
         }
-        let decision = problem.kernel.expand(problem.x, &expansion);
+        let s = self.scale_of_x;
+        let expansion: Vec<f64> = scaled.iter().map(|beta| beta / s / s).collect();
+        let weights = (s != 1.0).then(|| combined(problem, &scaled, s));
+        let decision = match &weights {
+            Some(w) => (0..problem.rows()).map(|row| problem.x.dot(row, w)).collect(),
+            None => problem.kernel.expand(problem.x, &expansion),
+        };
+        if expansion.iter().chain(weights.iter().flatten()).any(|value| !value.is_finite()) {
+            let problem = "the coefficients are too large for floating point; scale the columns of X".to_string();
+            return Err(Error::Numerical { problem });
+        }
         let loss = |row: usize| (1.0 - problem.signs[row] * decision[row] + own[row]).max(0.0);
         let objective = (0..problem.rows()).map(|row| problem.caps[row] * loss(row)).sum();
-        Solution {
+        Ok(Solution {
             expansion,
-            weights: None,
+            weights,
             intercepts: vec![0.0],
             decision,
             truncated: vec![false; problem.rows()],
@@ -165,8 +225,40 @@ impl Program {
             iterations,
             status,
             solver: NAME,
-        }
+        })
     }
+}
+
+/// A power of two of the size of X, where squares of its numbers leave the safe range; else 1.
+fn scale_of(problem: &TwoClass) -> f64 {
+    let mut largest = 0.0f64;
+    (0..problem.rows()).for_each(|row| problem.x.for_each(row, &mut |_, value| largest = largest.max(value.abs())));
+    match largest == 0.0 || (SAFE.0..=SAFE.1).contains(&largest) {
+        true => 1.0,
+        false => 2f64.powi(largest.log2().floor() as i32),
+    }
+}
+
+/// x_i'x_j / s^2 of some rows.
+fn scaled_products(problem: &TwoClass, rows: &[u32], s: f64) -> Vec<Vec<f64>> {
+    let x = problem.x;
+    let mut scaled = vec![0.0; x.cols()];
+    let mut of_row = |row: u32| -> Vec<f64> {
+        scaled.fill(0.0);
+        x.for_each(row as usize, &mut |column, value| scaled[column] = value / s);
+        rows.iter().map(|&other| x.dot(other as usize, &scaled) / s).collect()
+    };
+    rows.iter().map(|&row| of_row(row)).collect()
+}
+
+/// sum_i beta_i x_i / s^2
+fn combined(problem: &TwoClass, beta: &[f64], s: f64) -> Vec<f64> {
+    let mut w = vec![0.0; problem.x.cols()];
+    for (row, &beta) in beta.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {
+        problem.x.for_each(row, &mut |column, value| w[column] += beta * (value / s));
+    }
+    w.iter_mut().for_each(|w| *w /= s);
+    w
 }
 
 fn to_vec(column: Col<f64>) -> Vec<f64> {

@@ -41,11 +41,8 @@ pub fn search(request: &TuneArgs, watch: &Watch) -> Result<Found, Failure> {
     let start = Instant::now();
     let best_so_far = |tuned: &Tuned| tuned.status == Status::Interrupted;
     let tuned = watch.run(request.method.time_limit, best_so_far, |control| {
-        let (x, fit) = (read.table.design(), read.request(control));
-        match tuning {
-            Some((other, truth)) => tune.fit_tuned(x, labels, (other.design(), truth), &fit),
-            None => tune.fit_with(x, labels, &fit),
-        }
+        let by = tuning.map(|(table, labels)| (table.design(), labels));
+        tune.fit_labels(read.table.design(), labels, by, &read.request(control))
     })?;
     let seconds = start.elapsed().as_secs_f64();
     Ok(show::found(request, read.fitted(tuned.model.clone(), seconds), &tuned, None))

@@ -38,11 +38,8 @@ pub fn search(request: &TuneArgs, watch: &Watch) -> Result<Found, Failure> {
     let start = Instant::now();
     let best_so_far = |choice: &LqChoice| choice.tuned.status == Status::Interrupted;
     let choice = watch.run(request.method.time_limit, best_so_far, |control| {
-        let (x, fit) = (read.table.design(), read.request(control));
-        match tuning {
-            Some((other, truth)) => search.fit_tuned(x, labels, (other.design(), truth), &fit),
-            None => search.fit_with(x, labels, &fit),
-        }
+        let by = tuning.map(|(table, labels)| (table.design(), labels));
+        search.fit_labels(read.table.design(), labels, by, &read.request(control))
     })?;
     let seconds = start.elapsed().as_secs_f64();
     let LqChoice { tuned, path, stability } = choice;

@@ -9,7 +9,7 @@ mod probability;
 
 use super::atomic::write_atomically;
 use super::libsvm_model;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, harmless};
 use crate::model::{Model, Predictor};
 use container::{MAGIC, PREAMBLE, Reader};
 use std::fs::File;
@@ -74,8 +74,11 @@ pub fn model_to_bytes(model: &Model) -> Result<Vec<u8>> {
     pack(model).map_err(|problem| refuse(Path::new("model"), format!("the model can't be saved: {problem}")))
 }
 
-/// The model in the bytes of a model file.
+/// The model in the bytes of a model file, ours or of LIBSVM, as [`load_model`] reads it.
 pub fn model_from_bytes(bytes: &[u8]) -> Result<Model> {
+    if bytes.starts_with(libsvm_model::START) {
+        return libsvm_model::from_bytes(bytes);
+    }
     unpack(bytes).map_err(|problem| refuse(Path::new("model"), problem))
 }
 
@@ -100,7 +103,7 @@ fn unpack(bytes: &[u8]) -> std::result::Result<Model, String> {
     let opened = container::open(bytes, FORMAT_VERSION)?;
     let damaged = |problem: String| format!("the model file is damaged: {problem}");
     let mut header: header::Header = serde_json::from_slice(opened.header)
-        .map_err(|error| damaged(format!("its header is unreadable ({error})")))?;
+        .map_err(|error| damaged(format!("its header is unreadable ({})", harmless(&error.to_string()))))?;
     let entries = std::mem::take(&mut header.arrays);
     header::unpack(header, &Reader { entries: &entries, opened: &opened }).map_err(damaged)
 }

@@ -121,7 +121,7 @@ pub struct Suspect {
     /// How sure that is, from 0 to 1.
     #[serde(deserialize_with = "json::number")]
     pub confidence: f64,
-    /// Share of the repeats that say so.
+    /// Share of the fits without it that say so.
     #[serde(deserialize_with = "json::number")]
     pub agreement: f64,
     /// Why, in words.

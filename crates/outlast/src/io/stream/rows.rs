@@ -3,9 +3,9 @@
 use super::super::columns::Expected;
 use super::super::names::Names;
 use super::super::source::{Source, whole_file};
-use super::super::table::{Format, ReadOptions};
+use super::super::table::{Format, ReadOptions, TargetColumn};
 use super::super::{csv, libsvm, parquet};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// Rows looked at together when LIBSVM text is only measured.
@@ -48,6 +48,9 @@ pub(super) struct Files<'a> {
 
 impl<'a> Files<'a> {
     pub fn new(paths: &'a [PathBuf], options: &ReadOptions) -> Result<Files<'a>> {
+        if options.target == TargetColumn::Absent {
+            return Err(Error::parameter("target", "absent", "a column: rows that are streamed need labels"));
+        }
         let mut options = options.clone();
         if options.features.is_none() {
             options.features = measured(paths, &options)?;

@@ -111,6 +111,16 @@ impl Kernel {
         Kernel::Custom(CustomKernel { name: name.into(), function: Arc::new(function) })
     }
 
+    /// Whether it has a width that is a number, so that nothing is left to the data.
+    pub(crate) fn has_given_width(&self) -> bool {
+        match self {
+            Kernel::Rbf { gamma } | Kernel::Poly { gamma, .. } | Kernel::Sigmoid { gamma, .. } => {
+                matches!(gamma, Gamma::Value(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Checks the parameters and fills in what the data decide.
     pub fn resolve(&self, x: &dyn Design, labels: &Labels, weights: Option<&[f64]>) -> Result<KernelFunction> {
         let finite = |coef0: f64| {

@@ -117,6 +117,16 @@ pub(super) fn couple(k: usize, chance: impl Fn(usize, usize) -> f64, scratch: &m
     normalize(out);
 }
 
+/// Multiplies the roots of several opinions about the same row: the logarithmic pool, in which one that is sure outweighs one that is
+/// not. What is pooled is the mean of each over its repeats.
+pub(super) fn pool(opinions: &[Vec<f64>], out: &mut [f64]) {
+    let share = 1.0 / opinions.len().max(1) as f64;
+    for (class, out) in out.iter_mut().enumerate() {
+        *out = opinions.iter().map(|chances| share * chances[class].max(LEAST).ln()).sum::<f64>().exp();
+    }
+    normalize(out);
+}
+
 /// Divides by the sum, with nothing below the least chance.
 pub(super) fn normalize(chances: &mut [f64]) {
     let largest = chances.iter().fold(0.0f64, |largest, p| largest.max(*p));
@@ -147,6 +157,18 @@ mod tests {
         let mut found = [0.0; 3];
         couple(3, circle, &mut Vec::new(), &mut found);
         assert!(found.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-3), "{found:?}");
+    }
+
+    /// By hand: roots of products, divided by their sum.
+    #[test]
+    fn opinions_are_pooled_by_their_logarithms() {
+        let mut found = [0.0; 2];
+        pool(&[vec![0.5, 0.5], vec![0.8, 0.2]], &mut found);
+        assert!((found[0] - 2.0 / 3.0).abs() < 1e-12 && (found[1] - 1.0 / 3.0).abs() < 1e-12, "{found:?}");
+        pool(&[vec![0.3, 0.7]], &mut found);
+        assert!((found[0] - 0.3).abs() < 1e-12, "{found:?}");
+        pool(&[vec![0.0, 1.0], vec![1.0, 0.0]], &mut found);
+        assert!((found[0] - 0.5).abs() < 1e-12, "{found:?}");
     }
 
     /// Values drawn so that the truth is known: odds = 2 f + 0.5 at a grid of f.

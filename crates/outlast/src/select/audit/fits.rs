@@ -10,6 +10,7 @@ use crate::data::Design;
 use crate::error::Result;
 use crate::model::Rows;
 use crate::problem::{KernelFunction, Loss, Norm, Problem, TwoClass};
+use crate::solver::kernel::KernelStore;
 use crate::solver::{self, Care, Options, Start, tiles};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) const MOST_IN_PAIRS: usize = 30;
 
 /// Relative duality gap of a fit: what is averaged over many fits need not be exact in any.
-const TOLERANCE: f64 = 1e-3;
+pub(super) const TOLERANCE: f64 = 1e-3;
 
 /// Most majorise-minimise steps of a fit.
 const MOST_STEPS: usize = 10;
@@ -73,94 +74,101 @@ pub(super) struct Field<'a> {
     pub scheme: Scheme,
     pub loss: Loss,
     pub seed: u64,
-    /// Binary fits done so far.
-    pub done: &'a AtomicUsize,
+    /// Binary fits done so far, and those that need not be done.
+    pub done: AtomicUsize,
 }
 
-/// Decisions of the fits without one fold about its rows, one list per C: rows x problems.
-pub(super) type Decisions = Vec<Vec<f32>>;
+/// The fits without the rows of one fold. At one C after the other, each begins where the last one ended; none has ever seen
+/// a row of the fold.
+pub(super) struct Fold<'a> {
+    field: &'a Field<'a>,
+    member: &'a Member,
+    /// The rows that are fitted.
+    train: Vec<u32>,
+    /// The rows that are decided about.
+    pub held: Vec<u32>,
+    /// By problem, the last solution.
+    starts: Vec<Option<Start>>,
+}
 
-impl Field<'_> {
-    /// Fits without `held` and decides about it, for each C.
+impl<'a> Fold<'a> {
+    /// The fold of that number, where each row has one.
+    pub fn new(field: &'a Field<'a>, member: &'a Member, folds: &[usize], fold: usize) -> Fold<'a> {
+        let (held, train): (Vec<u32>, Vec<u32>) =
+            (0..field.codes.len() as u32).partition(|&row| folds[row as usize] == fold);
+        let train = train.into_iter().filter(|&row| field.codes[row as usize].is_some()).collect();
+        Fold { field, member, train, held, starts: vec![None; field.scheme.count()] }
+    }
+
+    /// Fits, and decides about the rows held out: rows x problems.
     /// `watch` is told of every fit; the fits themselves are told `control`, which only stops them.
-    pub fn judge(
-        &self,
-        member: &Member,
-        cs: &[f64],
-        train: &[u32],
-        held: &[u32],
-        watch: &Control,
-        control: &Control,
-    ) -> Result<Decisions> {
-        let x = self.x.design();
-        let kernel = &member.kernel;
-        let count = self.scheme.count();
+    pub fn decide(&mut self, c: f64, watch: &Control, control: &Control) -> Result<Vec<f32>> {
+        let (x, kernel) = (self.field.x.design(), &self.member.kernel);
+        let count = self.field.scheme.count();
         let linear = matches!(kernel, KernelFunction::Linear);
-        let place: Vec<u32> = train.iter().copied().filter(|&row| self.codes[row as usize].is_some()).collect();
-        let size = if linear { x.cols() } else { place.len() };
-        let mut coefficients = vec![vec![0.0; size * count]; cs.len()];
-        let mut intercepts = vec![vec![0.0; count]; cs.len()];
-        for (problem, &(first, second)) in self.scheme.problems().iter().enumerate() {
-            let takes = |row: u32| match (self.codes[row as usize], second) {
-                (Some(code), _) if code == first => Some(1.0),
-                (Some(code), Some(second)) if code == second => Some(-1.0),
-                (Some(_), None) => Some(-1.0),
-                _ => None,
-            };
-            let positions: Vec<usize> = (0..place.len()).filter(|&at| takes(place[at]).is_some()).collect();
-            let some: Vec<u32> = positions.iter().map(|&at| place[at]).collect();
-            let signs: Vec<f64> = some.iter().filter_map(|&row| takes(row)).collect();
-            let rows = Rows::copy(x, &some)?;
-            let mut start = None;
-            for (at, &c) in cs.iter().enumerate() {
-                control.check()?;
-                let found = self.fit(rows.as_design(), &signs, c, kernel, start, control)?;
-                self.report(watch);
-                match (&found.weights, linear) {
-                    (Some(w), true) => {
-                        (0..size).for_each(|column| coefficients[at][column * count + problem] = w[column])
-                    }
-                    _ => positions
-                        .iter()
-                        .zip(&found.expansion)
-                        .for_each(|(&row, &beta)| coefficients[at][row * count + problem] = beta),
-                }
-                intercepts[at][problem] = found.intercept();
-                start = Some(found);
-            }
-        }
-        let held = Rows::copy(x, held)?;
-        let decide = |(coefficients, intercepts): (&Vec<f64>, &Vec<f64>)| -> Result<Vec<f32>> {
+        let size = if linear { x.cols() } else { self.train.len() };
+        let mut coefficients = vec![0.0; size * count];
+        let mut intercepts = vec![0.0; count];
+        for (problem, pair) in self.field.scheme.problems().into_iter().enumerate() {
             control.check()?;
-            let values = if linear {
-                products(held.as_design(), coefficients, count)
-            } else {
-                self.expansions(kernel, &place, coefficients, held.as_design())?
-            };
-            let with = |(at, value): (usize, f64)| (value + intercepts[at % count]) as f32;
-            Ok(values.into_iter().enumerate().map(with).collect())
+            let (positions, signs) = self.rows_of(pair);
+            let start = self.starts[problem].take();
+            let found = self.fit(&positions, &signs, c, start, control)?;
+            self.field.report(1, watch);
+            match (&found.weights, linear) {
+                (Some(w), true) => (0..size).for_each(|column| coefficients[column * count + problem] = w[column]),
+                _ => positions
+                    .iter()
+                    .zip(&found.expansion)
+                    .for_each(|(&row, &beta)| coefficients[row * count + problem] = beta),
+            }
+            intercepts[problem] = found.intercept();
+            self.starts[problem] = Some(found);
+        }
+        control.check()?;
+        let held = Rows::copy(x, &self.held)?;
+        let values = match linear {
+            true => products(held.as_design(), &coefficients, count),
+            false => self.expansions(&coefficients, held.as_design())?,
         };
-        coefficients.iter().zip(&intercepts).map(decide).collect()
+        Ok(values.into_iter().enumerate().map(|(at, value)| (value + intercepts[at % count]) as f32).collect())
+    }
+
+    /// Which rows take part in a problem, as positions among those fitted, and on which side.
+    fn rows_of(&self, (first, second): (u32, Option<u32>)) -> (Vec<usize>, Vec<f64>) {
+        let side = |row: u32| match (self.field.codes[row as usize], second) {
+            (Some(code), _) if code == first => Some(1.0),
+            (Some(code), Some(second)) if code == second => Some(-1.0),
+            (Some(_), None) => Some(-1.0),
+            _ => None,
+        };
+        let sides = self.train.iter().enumerate().filter_map(|(at, &row)| Some((at, side(row)?)));
+        sides.unzip()
     }
 
     fn fit(
         &self,
-        x: &dyn Design,
+        positions: &[usize],
         signs: &[f64],
         c: f64,
-        kernel: &KernelFunction,
         start: Option<Start>,
         control: &Control,
     ) -> Result<Start> {
+        let kernel = &self.member.kernel;
+        let some: Vec<u32> = positions.iter().map(|&at| self.train[at]).collect();
+        let rows = Rows::copy(self.field.x.design(), &some)?;
+        let x = rows.as_design();
         let caps = vec![c; signs.len()];
-        let two = TwoClass { x, signs, caps: &caps, loss: self.loss, norm: Norm::Squared, kernel, intercept: true };
+        let two =
+            TwoClass { x, signs, caps: &caps, loss: self.field.loss, norm: Norm::Squared, kernel, intercept: true };
         let problem = Problem::Two(two);
         let options = Options {
             tolerance: TOLERANCE,
             max_steps: MOST_STEPS,
-            seed: self.seed,
+            seed: self.field.seed,
             start,
             care: Care::Rough,
+            store: self.member.shared.clone().map(|whole| KernelStore::within(whole, some.into())),
             ..Options::default()
         };
         let few = x.rows() <= FEW && x.rows() <= FEW_PER_COLUMN * x.cols();
@@ -180,24 +188,24 @@ impl Field<'_> {
     }
 
     /// sum over rows with a coefficient in any problem
-    fn expansions(
-        &self,
-        kernel: &KernelFunction,
-        place: &[u32],
-        coefficients: &[f64],
-        held: &dyn Design,
-    ) -> Result<Vec<f64>> {
-        let count = self.scheme.count();
+    fn expansions(&self, coefficients: &[f64], held: &dyn Design) -> Result<Vec<f64>> {
+        let count = self.field.scheme.count();
         let of = |at: usize| &coefficients[at * count..(at + 1) * count];
-        let used: Vec<usize> = (0..place.len()).filter(|&at| of(at).iter().any(|&beta| beta != 0.0)).collect();
-        let support: Vec<u32> = used.iter().map(|&at| place[at]).collect();
+        let used: Vec<usize> = (0..self.train.len()).filter(|&at| of(at).iter().any(|&beta| beta != 0.0)).collect();
+        let support: Vec<u32> = used.iter().map(|&at| self.train[at]).collect();
         let some: Vec<f64> = used.iter().flat_map(|&at| of(at).iter().copied()).collect();
-        let rows = Rows::copy(self.x.design(), &support)?;
-        Ok(tiles::expand(kernel, rows.as_design(), &some, count, held))
+        let rows = Rows::copy(self.field.x.design(), &support)?;
+        Ok(tiles::expand(&self.member.kernel, rows.as_design(), &some, count, held))
     }
+}
 
-    fn report(&self, control: &Control) {
-        let step = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+impl Field<'_> {
+    /// Tells of fits that are done, or need not be.
+    pub fn report(&self, fits: usize, control: &Control) {
+        if fits == 0 {
+            return;
+        }
+        let step = self.done.fetch_add(fits, Ordering::Relaxed) + fits;
         control.report(crate::control::Progress { stage: super::STAGE, step, objective: f64::NAN, gap: f64::NAN });
     }
 }

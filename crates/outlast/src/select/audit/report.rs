@@ -1,5 +1,6 @@
 //! What an audit found: scores, suspects with their reasons, and how many labels of which class are wrong.
 
+use super::chances::pool;
 use super::scaled::{Scale, Scaled};
 use super::{Audit, Verdict};
 use crate::data::{Class, Labels};
@@ -12,6 +13,9 @@ use std::collections::HashMap;
 const UNSURE: f64 = 0.2;
 /// Score of a row with values far from all others, if its label does not ask for more.
 const FAR_SCORE: f64 = 0.5;
+
+/// Which part of the chance of classes that are neither the given nor the likeliest other one is not counted.
+const NEITHER: f64 = 1.0 / 3.0;
 
 /// Chance of the given label where nothing is known of its class.
 const UNKNOWN: f64 = 0.5;
@@ -132,7 +136,8 @@ pub struct AuditReport {
     pub classes: Vec<Class>,
     /// The given label of each row, as a position among the classes.
     pub given: Vec<u32>,
-    /// How suspect each row is, 0 to 1: one minus the chance of its label, and at least 0.5 for rows far from all others.
+    /// How suspect each row is, 0 to 1: one minus the chance of its label and a third of that of classes which are neither its own nor the
+    /// likeliest other; and at least 0.5 for rows far from all others.
     pub scores: Vec<f64>,
     /// The likeliest class of each row.
     pub suggested: Vec<u32>,
@@ -193,8 +198,8 @@ pub(super) struct Evidence<'a> {
     pub labels: &'a Labels,
     /// The classes that could be judged.
     pub judged: &'a [u32],
-    /// One for each repeat and kernel.
-    pub verdicts: Vec<Verdict>,
+    /// By kernel, one for each repeat.
+    pub verdicts: Vec<Vec<Verdict>>,
     pub conflicts: Vec<Vec<usize>>,
     pub far: Vec<Option<f64>>,
     pub nearly_empty: usize,
@@ -215,7 +220,7 @@ impl Evidence<'_> {
         let of = |row: usize| &chances[row * k..(row + 1) * k];
         let suggested: Vec<u32> = (0..n).map(|row| likeliest(of(row), given[row])).collect();
         let confidence: Vec<f64> = (0..n).map(|row| of(row)[suggested[row] as usize]).collect();
-        let agreement = (0..n).map(|row| self.votes(row, suggested[row]) as f64 / self.verdicts.len() as f64).collect();
+        let agreement = (0..n).map(|row| self.votes(row, suggested[row]) as f64 / self.fits().count() as f64).collect();
         let margins: Vec<f64> = (0..n).map(|row| self.mean_margin(row)).collect();
         let noise = self.noise(&chances);
         let mut confusion = vec![vec![0; k]; k];
@@ -255,24 +260,29 @@ impl Evidence<'_> {
         report
     }
 
-    /// Mean chances of all classes, rows x classes. Where a row's class could not be judged, nothing is known of it, and the other
-    /// classes share the rest.
+    /// Chances of all classes, rows x classes: the mean over repeats, pooled over kernels. Where a row's class could not be judged, nothing
+    /// is known of it, and the other classes share the rest.
     fn chances(&self) -> Vec<f64> {
         let (n, k, m) = (self.labels.len(), self.labels.classes().len(), self.judged.len());
         let mut chances = vec![0.0; n * k];
+        let mut pooled = vec![0.0; m];
         for (row, out) in chances.chunks_exact_mut(k).enumerate() {
             let given = self.labels.codes()[row];
             let known = self.judged.contains(&given);
-            let share = if known { 1.0 } else { 1.0 - UNKNOWN } / self.verdicts.len() as f64;
-            for verdict in &self.verdicts {
-                let found = &verdict.chances[row * m..(row + 1) * m];
-                self.judged.iter().zip(found).for_each(|(&class, chance)| out[class as usize] += share * chance);
-            }
+            let share = if known { 1.0 } else { 1.0 - UNKNOWN };
+            let opinions: Vec<Vec<f64>> = self.verdicts.iter().map(|repeats| mean_chances(repeats, row, m)).collect();
+            pool(&opinions, &mut pooled);
+            self.judged.iter().zip(&pooled).for_each(|(&class, chance)| out[class as usize] = share * chance);
             if !known {
                 out[given as usize] = UNKNOWN;
             }
         }
         chances
+    }
+
+    /// Every fit that was asked about a row.
+    fn fits(&self) -> impl Iterator<Item = &Verdict> {
+        self.verdicts.iter().flatten()
     }
 
     /// In how many verdicts a class is the likeliest.
@@ -283,18 +293,21 @@ impl Evidence<'_> {
             let best = (0..m).fold(0, |best, at| if found[at] > found[best] { at } else { best });
             self.judged[best] == class
         };
-        self.verdicts.iter().filter(says).count()
+        self.fits().filter(says).count()
     }
 
     fn mean_margin(&self, row: usize) -> f64 {
-        self.verdicts.iter().map(|verdict| verdict.margins[row]).sum::<f64>() / self.verdicts.len() as f64
+        self.fits().map(|verdict| verdict.margins[row]).sum::<f64>() / self.fits().count() as f64
     }
 
     fn scores(&self, chances: &[f64]) -> Vec<f64> {
         let k = self.labels.classes().len();
         let codes = self.labels.codes();
-        let mut scores: Vec<f64> =
-            (0..codes.len()).map(|row| (1.0 - chances[row * k + codes[row] as usize]).clamp(0.0, 1.0)).collect();
+        let score = |row: usize| match self.judged.contains(&codes[row]) {
+            true => doubt(&chances[row * k..(row + 1) * k], codes[row] as usize),
+            false => 1.0 - UNKNOWN,
+        };
+        let mut scores: Vec<f64> = (0..codes.len()).map(score).collect();
         for group in &self.conflicts {
             let mut counts: HashMap<u32, usize> = HashMap::new();
             group.iter().for_each(|&row| *counts.entry(codes[row]).or_default() += 1);
@@ -364,7 +377,7 @@ impl Evidence<'_> {
             let (suggested, rows) = (report.suggested[row], counts[given as usize]);
             let mut reasons = Vec::new();
             if suggested != given {
-                let (fits, of) = (self.votes(row, suggested), self.verdicts.len());
+                let (fits, of) = (self.votes(row, suggested), self.fits().count());
                 reasons.push(Reason::LooksLike { class: suggested, fits, of });
             }
             reasons.extend(conflict.remove(&row));
@@ -397,6 +410,24 @@ impl Evidence<'_> {
     }
 }
 
+/// The mean over repeats of a row's chances.
+fn mean_chances(repeats: &[Verdict], row: usize, classes: usize) -> Vec<f64> {
+    let mut mean = vec![0.0; classes];
+    for verdict in repeats {
+        let found = &verdict.chances[row * classes..(row + 1) * classes];
+        mean.iter_mut().zip(found).for_each(|(mean, chance)| *mean += chance / repeats.len() as f64);
+    }
+    mean
+}
+
+/// How doubtful the given class is: one minus its chance, less a part of what goes to neither it nor the likeliest other.
+fn doubt(chances: &[f64], given: usize) -> f64 {
+    let other =
+        chances.iter().enumerate().filter(|(class, _)| *class != given).fold(0.0f64, |most, (_, p)| most.max(*p));
+    let rest = (1.0 - chances[given] - other).max(0.0);
+    (1.0 - chances[given] - NEITHER * rest).clamp(0.0, 1.0)
+}
+
 /// The class with the largest chance; the given one of several.
 fn likeliest(chances: &[f64], given: u32) -> u32 {
     let mut best = given as usize;
@@ -406,4 +437,17 @@ fn likeliest(chances: &[f64], given: u32) -> u32 {
         }
     }
     best as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_looks_like_one_other_class_is_the_most_doubtful() {
+        assert!((doubt(&[0.3, 0.7], 0) - 0.7).abs() < 1e-12);
+        let (one, spread) = (doubt(&[0.1, 0.9, 0.0, 0.0], 0), doubt(&[0.1, 0.3, 0.3, 0.3], 0));
+        assert!((one - 0.9).abs() < 1e-12 && (spread - 0.7).abs() < 1e-12, "{one} {spread}");
+        assert_eq!((doubt(&[1.0, 0.0, 0.0], 0), doubt(&[0.0, 1.0, 0.0], 0)), (0.0, 1.0));
+    }
 }

@@ -128,35 +128,7 @@ impl LqSearch {
         self
     }
 
-    /// Sets the number of folds.
-    pub fn folds(mut self, folds: usize) -> Self {
-        self.judge = Judge::Folds(folds);
-        self
-    }
-
-    /// Sets what the points are judged by.
-    pub fn judge(mut self, judge: Judge) -> Self {
-        self.judge = judge;
-        self
-    }
-
-    /// Sets whether columns are put on one scale as part of the model.
-    pub fn standardize(mut self, standardize: bool) -> Self {
-        self.standardize = standardize;
-        self
-    }
-
-    /// Sets which point is taken.
-    pub fn rule(mut self, rule: Rule) -> Self {
-        self.rule = rule;
-        self
-    }
-
-    /// Sets the folds of a cross-validation around the whole search; `None` for none.
-    pub fn nested(mut self, folds: impl Into<Option<usize>>) -> Self {
-        self.nested = folds.into();
-        self
-    }
+    search_methods!(LqChoice);
 
     /// Checks every parameter that can be checked without data.
     pub fn check(&self) -> Result<()> {
@@ -177,33 +149,12 @@ impl LqSearch {
         cells * (1 + splits) * (1 + self.nested.unwrap_or(0))
     }
 
-    /// Chooses by cross-validation.
-    pub fn fit(&self, x: &dyn Design, y: &(impl Target + ?Sized)) -> Result<LqChoice> {
-        self.fit_with(x, y, &FitRequest::default())
-    }
-
-    /// As [`fit`](Self::fit), with sample weights or someone watching. An interrupt, or the end of a time limit, ends the search with the
-    /// best point so far, if any was judged; that model is fitted and has the status `Interrupted` or `TimeLimit`.
-    pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<LqChoice> {
-        self.run(x, &y.labels(), None, request)
-    }
-
-    /// Chooses by the error on rows of their own.
-    pub fn fit_tuned(
-        &self,
-        x: &dyn Design,
-        y: &(impl Target + ?Sized),
-        tuning: (&dyn Design, &(impl Target + ?Sized)),
-        request: &FitRequest,
-    ) -> Result<LqChoice> {
-        self.run(x, &y.labels(), Some((tuning.0, tuning.1.labels())), request)
-    }
-
-    fn run(
+    /// Chooses, by the rows of `tuning` if there are any, and fits to `x`.
+    pub fn fit_labels(
         &self,
         x: &dyn Design,
         labels: &Labels,
-        tuning: Option<(&dyn Design, Labels)>,
+        tuning: Option<(&dyn Design, &Labels)>,
         request: &FitRequest,
     ) -> Result<LqChoice> {
         self.check()?;
@@ -211,8 +162,8 @@ impl LqSearch {
         self.base.clone().feature_map(FeatureMap::Identity).check_data(x, labels, request)?;
         check_memory(x.cols(), labels.classes().len(), COPIES.max(self.cs.len().saturating_mul(self.qs.len())))?;
         let data = Labelled { x, labels, weights: request.sample_weight };
-        let other = match &tuning {
-            Some((x, y)) => Some((*x, part::known_labels(labels, data.x.cols(), *x, y)?)),
+        let other = match tuning {
+            Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),
             None => None,
         };
         if other.is_some() && self.nested.is_some() {

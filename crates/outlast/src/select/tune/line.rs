@@ -2,17 +2,18 @@
 //!
 //! A line has one kernel, and all values of C and of what eases a fit: with the truncated loss, at each C first the ordinary support
 //! vector machine, or the lowest truncation, then the others from there; the next C begins where the last one began. What is
-//! decided about the rows held out is computed for the whole line at once, so that their kernel values are needed once.
+//! decided about the rows held out is computed for the whole line at once, so that their kernel values are needed once. Kernel rows go
+//! from fit to fit along the line, and from split to split where columns stay as they are: each is computed once for all.
 
 use super::method::{self, Tunable};
-use super::part::Part;
+use super::part::{Labelled, Part};
 use super::score::Payoff;
 use super::{Axis, Setting};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::model::{FitRequest, Function, Model, Rows};
 use crate::problem::KernelFunction;
-use crate::solver::kernel::KernelStore;
+use crate::solver::kernel::{KernelStore, SharedRows};
 use crate::solver::tiles;
 
 /// Points in the order in which they are fitted.
@@ -79,6 +80,16 @@ impl Runner<'_> {
         Ok(method)
     }
 
+    /// Kernel rows of all the data, which the splits of a line can share where its kernel does not depend on them.
+    pub fn shared_rows(&self, line: &Line, data: Labelled, bytes: usize) -> Result<Option<SharedRows>> {
+        let method = self.at(line.cells[0])?;
+        let kernel = &method.common().kernel;
+        if self.exact || !kernel.has_given_width() {
+            return Ok(None);
+        }
+        Ok(SharedRows::new(data.x, &kernel.resolve(data.x, data.labels, data.weights)?, bytes))
+    }
+
     /// Fits and judges the points of a line that still count. Asked to stop, it returns those it is through with.
     pub fn run(
         &self,
@@ -87,11 +98,11 @@ impl Runner<'_> {
         counts: &[bool],
         control: &Control,
         told: &(dyn Fn() + Sync),
+        store: KernelStore,
     ) -> Result<Vec<Judged>> {
         let mut models: Vec<(usize, Model)> = Vec::new();
         // the fit that begins the current C, and that C
         let mut first: Option<(f64, Model)> = None;
-        let store = KernelStore::default();
         for &cell in line.cells.iter().filter(|&&cell| counts[cell]) {
             if control.out_of_time() || control.check().is_err() {
                 break;

@@ -22,7 +22,7 @@ pub trait Tunable: Estimator + Send {
     /// Sets a parameter of [`parameters`](Self::parameters).
     fn set_own(&mut self, name: &'static str, value: &Setting) -> Result<()>;
 
-    /// What is tried unless something else is asked for, of the method's own parameters.
+    /// What is tried unless something else is asked for, of the method's own parameters, and of C where it is not the usual list.
     fn own_defaults(&self) -> Vec<Axis>;
 
     /// The parameters it shares with the other methods.
@@ -233,14 +233,16 @@ impl Tunable for Ablation {
     }
 
     fn own_defaults(&self) -> Vec<Axis> {
-        match (self.method, self.inlier_fraction) {
-            (AblationMethod::Reh, _) => Vec::new(),
-            (AblationMethod::Rod, Inliers::Given(share)) => vec![Axis::new("inlier_fraction", [share])],
-            (AblationMethod::Rod, Inliers::Transition) => vec![Axis::new("inlier_fraction", ["transition"])],
+        let shares = match (self.method, self.inlier_fraction) {
+            (AblationMethod::Reh, _) => None,
+            (AblationMethod::Rod, Inliers::Given(share)) => Some(Axis::new("inlier_fraction", [share])),
+            (AblationMethod::Rod, Inliers::Transition) => Some(Axis::new("inlier_fraction", ["transition"])),
             (AblationMethod::Rod, Inliers::CrossValidation) => {
-                vec![Axis::new("inlier_fraction", [1.0, 0.95, 0.9, 0.8, 0.7])]
+                Some(Axis::new("inlier_fraction", [1.0, 0.95, 0.9, 0.8, 0.7]))
             }
-        }
+        };
+        // a fit takes much longer than those of the other methods
+        shares.into_iter().chain([Axis::new("C", [0.01, 0.1, 1.0, 10.0])]).collect()
     }
 
     fn common(&self) -> &Common {

@@ -129,29 +129,7 @@ impl Tune {
         self
     }
 
-    /// Sets the number of folds.
-    pub fn folds(mut self, folds: usize) -> Self {
-        self.judge = Judge::Folds(folds);
-        self
-    }
-
-    /// Sets what the points are judged by.
-    pub fn judge(mut self, judge: Judge) -> Self {
-        self.judge = judge;
-        self
-    }
-
-    /// Sets whether columns are put on one scale as part of the model.
-    pub fn standardize(mut self, standardize: bool) -> Self {
-        self.standardize = standardize;
-        self
-    }
-
-    /// Sets which point is taken.
-    pub fn rule(mut self, rule: Rule) -> Self {
-        self.rule = rule;
-        self
-    }
+    search_methods!(Tuned);
 
     /// Sets whether points that are clearly behind are given up.
     pub fn early_stop(mut self, early_stop: bool) -> Self {
@@ -165,38 +143,10 @@ impl Tune {
         self
     }
 
-    /// Sets the folds of a cross-validation around the whole search; `None` for none.
-    pub fn nested(mut self, folds: impl Into<Option<usize>>) -> Self {
-        self.nested = folds.into();
-        self
-    }
-
     /// Sets whether every fit of the search is made like a fit by itself.
     pub fn exact(mut self, exact: bool) -> Self {
         self.exact = exact;
         self
-    }
-
-    /// Chooses and fits.
-    pub fn fit(&self, x: &dyn Design, y: &(impl Target + ?Sized)) -> Result<Tuned> {
-        self.fit_with(x, y, &FitRequest::default())
-    }
-
-    /// Chooses and fits with sample weights, or someone watching. An interrupt during the search ends it with the best point so far, if
-    /// any was judged; that model is fitted and has the status [`Interrupted`](Status::Interrupted).
-    pub fn fit_with(&self, x: &dyn Design, y: &(impl Target + ?Sized), request: &FitRequest) -> Result<Tuned> {
-        self.run(x, &y.labels(), None, request)
-    }
-
-    /// Chooses by other rows, and fits to `x` alone.
-    pub fn fit_tuned(
-        &self,
-        x: &dyn Design,
-        y: &(impl Target + ?Sized),
-        tuning: (&dyn Design, &(impl Target + ?Sized)),
-        request: &FitRequest,
-    ) -> Result<Tuned> {
-        self.run(x, &y.labels(), Some((tuning.0, tuning.1.labels())), request)
     }
 
     /// How many fits are reported as progress, at most.
@@ -244,18 +194,19 @@ impl Tune {
         Ok(())
     }
 
-    fn run(
+    /// Chooses, by the rows of `tuning` if there are any, and fits to `x`.
+    pub fn fit_labels(
         &self,
         x: &dyn Design,
         labels: &Labels,
-        tuning: Option<(&dyn Design, Labels)>,
+        tuning: Option<(&dyn Design, &Labels)>,
         request: &FitRequest,
     ) -> Result<Tuned> {
         self.check()?;
         self.method.common().check_data(x, labels, request)?;
         let data = Labelled { x, labels, weights: request.sample_weight };
-        let other = match &tuning {
-            Some((x, y)) => Some((*x, part::known_labels(labels, data.x.cols(), *x, y)?)),
+        let other = match tuning {
+            Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),
             None => None,
         };
         if other.is_some() && (self.nested.is_some() || matches!(self.method.common().kernel, Kernel::Precomputed)) {
@@ -346,7 +297,8 @@ impl Tune {
             None if method::has_width(&self.method.common().kernel) => axes.push(self.default_widths(data)?),
             None => {}
         }
-        axes.push(given("C").unwrap_or_else(|| Axis::new("C", DEFAULT_CS)));
+        let usual = || own.iter().find(|axis| axis.name == "C").cloned().unwrap_or_else(|| Axis::new("C", DEFAULT_CS));
+        axes.push(given("C").unwrap_or_else(usual));
         Ok(axes)
     }
 

@@ -24,7 +24,9 @@ use crate::error::Result;
 use crate::problem::Kernel;
 use crate::select::Split;
 use crate::select::folds::shuffle;
+use crate::solver::kernel::{KernelStore, SharedRows};
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Standard errors by which a hopeless point is behind.
@@ -84,10 +86,11 @@ impl Search<'_> {
         let mut records: Vec<Record> = (0..count).map(|_| Record::new(self.splits.len(), 0.0)).collect();
         let mut counts = vec![true; count];
         let mut ended = Ended::Done;
+        let shared = self.shared_rows()?;
         for stage in self.stages(count) {
             let last = stage.keep.is_none();
             for round in self.rounds(last) {
-                self.round(&round, stage.share, &mut counts, &mut records)?;
+                self.round(&round, stage.share, &shared, &mut counts, &mut records)?;
                 ended = Ended::of(&self.control);
                 if ended != Ended::Done {
                     break;
@@ -108,6 +111,16 @@ impl Search<'_> {
             Cell { share, ..Cell::of(settings.clone(), record.errors, record.row_error, record.state) }
         });
         Ok((cells.collect(), ended))
+    }
+
+    /// By line, the kernel rows that its splits share: where columns stay as they are, and there are several splits.
+    fn shared_rows(&self) -> Result<Vec<Option<SharedRows>>> {
+        let bytes = self.runner.method.common().search_options().cache_bytes / self.lines.len().max(1);
+        let of = |line: &Line| match self.scale || self.splits.len() < 2 {
+            true => Ok(None),
+            false => self.runner.shared_rows(line, self.data, bytes),
+        };
+        self.lines.iter().map(of).collect()
     }
 
     fn stages(&self, cells: usize) -> Vec<Stage> {
@@ -138,22 +151,31 @@ impl Search<'_> {
         &self,
         splits: &std::ops::Range<usize>,
         share: f64,
+        shared: &[Option<SharedRows>],
         counts: &mut [bool],
         records: &mut [Record],
     ) -> Result<()> {
-        let part = |at: usize| -> Result<Part> {
-            let split = &self.splits[at];
-            let some = if share < 1.0 { self.some(&split.train, share) } else { split.train.clone() };
-            Part::new(self.data, &some, self.by, &split.test, self.kernel, self.scale)
+        let trained = |at: usize| -> Arc<[u32]> {
+            let train = &self.splits[at].train;
+            if share < 1.0 { self.some(train, share).into() } else { train[..].into() }
         };
-        let parts: Vec<Result<Part>> = splits.clone().into_par_iter().map(part).collect();
+        let trained: Vec<Arc<[u32]>> = splits.clone().map(trained).collect();
+        let part = |(at, rows): (usize, &Arc<[u32]>)| -> Result<Part> {
+            Part::new(self.data, rows, self.by, &self.splits[at].test, self.kernel, self.scale)
+        };
+        let parts: Vec<Result<Part>> = splits.clone().into_par_iter().zip(&trained).map(part).collect();
         let parts = parts.into_iter().collect::<Result<Vec<Part>>>()?;
-        let lines: Vec<&Line> = self.lines.iter().filter(|line| line.cells.iter().any(|&cell| counts[cell])).collect();
-        let units: Vec<(usize, &Line)> =
+        let counting = |line: &usize| self.lines[*line].cells.iter().any(|&cell| counts[cell]);
+        let lines: Vec<usize> = (0..self.lines.len()).filter(counting).collect();
+        let units: Vec<(usize, usize)> =
             (0..parts.len()).flat_map(|part| lines.iter().map(move |line| (part, *line))).collect();
         let silent = self.control.silent();
         let told = || self.tell(1);
-        let run = |&(part, line): &(usize, &Line)| self.runner.run(&parts[part], line, counts, &silent, &told);
+        let run = |&(part, line): &(usize, usize)| {
+            let within = |whole: &SharedRows| KernelStore::within(whole.clone(), trained[part].clone());
+            let store = shared[line].as_ref().map_or_else(KernelStore::default, within);
+            self.runner.run(&parts[part], &self.lines[line], counts, &silent, &told, store)
+        };
         let found: Vec<Result<Vec<super::line::Judged>>> = units.par_iter().with_max_len(1).map(run).collect();
         for ((part, _), judged) in units.iter().zip(found) {
             let (at, weights) = (splits.start + part, &parts[*part].weights);

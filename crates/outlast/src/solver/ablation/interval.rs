@@ -181,9 +181,11 @@ pub(super) fn solve(
     let mut closed = f64::INFINITY;
     let mut status = Status::Converged;
     let mut count = 0;
+    // a minimum of 0 is measured by what all rows weigh
+    let nothing = lifted::NOTHING * space.caps.iter().sum::<f64>();
     while let Some(at_least) = (0..open.len()).min_by(|&a, &b| open[a].0.total_cmp(&open[b].0)) {
         let (known, interval, start) = open.swap_remove(at_least);
-        let cutoff = best.value - goal.tolerance * best.value.abs();
+        let cutoff = best.value - goal.tolerance * best.value.abs().max(nothing);
         if known >= cutoff || best.value <= f64::MIN_POSITIVE {
             closed = closed.min(known);
             continue;

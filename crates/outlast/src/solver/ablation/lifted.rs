@@ -39,7 +39,7 @@ const ESCAPES: usize = 15;
 const MOST_DIRECTIONS: usize = 6;
 const NEWTON_STEPS: usize = 300;
 /// Values below this share of sum c count as 0 when the gap is measured.
-const NOTHING: f64 = 1e-9;
+pub(crate) const NOTHING: f64 = 1e-9;
 
 /// The level of the truncated rows.
 #[derive(Debug, Clone, Copy, PartialEq)]

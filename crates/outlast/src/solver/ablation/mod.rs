@@ -34,6 +34,7 @@ mod space;
 pub use self::bound::{Bound, bound, bound_relaxed};
 pub use self::branch::{Branched, branch};
 
+pub(crate) use self::lifted::NOTHING;
 use self::lifted::{Goal, Level, Lifted};
 use self::space::Space;
 use super::{Options, Status};

@@ -41,6 +41,7 @@ impl Rows for &[f32] {
 
     #[inline(always)]
     unsafe fn row<L: Lanes>(&mut self, row: usize, stride: usize) -> *const f32 {
+        // SAFETY: `row` is covered, as the caller promises, so that the place lies within the slice.
         unsafe { self.as_ptr().add(row * stride) }
     }
 }
@@ -146,6 +147,7 @@ unsafe fn avx512<R: Rows>(
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> usize {
+    // SAFETY: the instruction set is enabled here; sizes are the caller's promise, passed on.
     unsafe { minimize::<Avx512, R>(block, kernel, state, beta, eps, most, stop) }
 }
 
@@ -160,9 +162,12 @@ unsafe fn avx2<R: Rows>(
     most: usize,
     stop: &dyn Fn() -> bool,
 ) -> usize {
+    // SAFETY: as above.
     unsafe { minimize::<Avx2, R>(block, kernel, state, beta, eps, most, stop) }
 }
 
+/// # Safety
+/// The instruction set must be present, and the rows, their kernel and the state as `solve` and `State::new` check them.
 #[inline(always)]
 unsafe fn minimize<L: Lanes, R: Rows>(
     block: &DenseBlock,
@@ -187,8 +192,10 @@ unsafe fn minimize<L: Lanes, R: Rows>(
         }
         let i = next;
         k_i = kernel_row(i);
+        // SAFETY: likewise.
         let j = unsafe { best_partner::<L>(state, k_i, lowest, state.diagonal[i], block.stride) };
         k_j = kernel_row(j);
+        // SAFETY: `best_partner` answers with a place below the stride, the length of a row.
         let k_ij = unsafe { *k_i.add(j) };
         let sum = state.diagonal[i] + state.diagonal[j];
         let curvature = (sum - 2.0 * k_ij).max(FLAT * sum).max(f32::MIN_POSITIVE);
@@ -222,6 +229,9 @@ fn move_pair(block: &DenseBlock, beta: &mut [f64], i: usize, j: usize, wanted: f
 }
 
 /// F += t (K_i - K_j); then (argmin of F over rising, its value, max of F over falling).
+///
+/// # Safety
+/// The instruction set must be present; `stride` is a multiple of 32 and no longer than the rows and the vectors of the state.
 #[inline(always)]
 unsafe fn update_and_find<L: Lanes>(
     state: &mut State,
@@ -230,6 +240,7 @@ unsafe fn update_and_find<L: Lanes>(
     t: f32,
     stride: usize,
 ) -> (usize, f32, f32) {
+    // SAFETY: `o` + 16 is at most the stride.
     unsafe {
         let gradient = state.gradient.as_mut_ptr();
         let (rising, falling) = (state.rising.as_ptr(), state.falling.as_ptr());
@@ -260,9 +271,13 @@ unsafe fn update_and_find<L: Lanes>(
     }
 }
 
-/// The falling row whose pair with i lowers the objective most.
+/// The falling row whose pair with i lowers the objective most; below the stride.
+///
+/// # Safety
+/// As `update_and_find`.
 #[inline(always)]
 unsafe fn best_partner<L: Lanes>(state: &State, k_i: *const f32, f_i: f32, diagonal_i: f32, stride: usize) -> usize {
+    // SAFETY: `o` + 16 is at most the stride.
     unsafe {
         let (gradient, falling) = (state.gradient.as_ptr(), state.falling.as_ptr());
         let diagonal = state.diagonal.as_ptr();
@@ -296,9 +311,13 @@ unsafe fn best_partner<L: Lanes>(state: &State, k_i: *const f32, f_i: f32, diago
 
 /// The row whose value is `wanted`: its vector's start is in `place`, its lane is where it stands. f32 holds starts up to
 /// 2^24 exactly, far above any block.
+///
+/// # Safety
+/// The instruction set must be present.
 #[inline(always)]
 unsafe fn position<L: Lanes>(values: L::Vector, place: L::Vector, wanted: f32) -> usize {
     let (mut lanes, mut starts) = ([0f32; LANES], [0f32; LANES]);
+    // SAFETY: both arrays have a vector's length.
     unsafe {
         L::store(lanes.as_mut_ptr(), values);
         L::store(starts.as_mut_ptr(), place);

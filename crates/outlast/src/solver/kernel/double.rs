@@ -12,8 +12,9 @@ use crate::error::Result;
 /// Rows up to which the matrix is taken in double precision.
 pub(crate) const ROWS: usize = 1500;
 
-/// Steps per row before giving up, and multiply-adds.
+/// Steps per row before giving up, and multiply-adds: few rows may take more steps, as badly scaled columns ask for, in no time.
 const PATIENCE: usize = 2000;
+const LEAST_WORK: usize = 50_000_000;
 const WORK: usize = 2_000_000_000;
 
 /// A curvature below this share of K_ii + K_jj is rounding.
@@ -33,7 +34,7 @@ pub(crate) fn finish(dual: &mut Dual, tolerance: f64, control: &Control) -> Resu
     let (lower, upper) = (with_anchor(&dual.lower, f64::NEG_INFINITY), with_anchor(&dual.upper, f64::INFINITY));
     let (mut beta, mut gradient) = (with_anchor(&dual.beta, 0.0), with_anchor(&dual.gradient, 0.0));
     let ranges = Ranges { lower: &lower, upper: &upper, kinks: &[], jump: 0.0 };
-    let mut left = (PATIENCE * size).min(WORK / (4 * size));
+    let mut left = (PATIENCE * size).max(LEAST_WORK / (4 * size)).min(WORK / (4 * size));
     while left > 0 {
         control.check()?;
         dual.beta.copy_from_slice(&beta[..rows]);

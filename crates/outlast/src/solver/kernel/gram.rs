@@ -12,7 +12,7 @@ mod many;
 mod store;
 
 pub(crate) use many::place;
-pub use store::KernelStore;
+pub use store::{KernelStore, SharedRows};
 
 use super::super::tiles::{self, Aligned, PANEL, Panels, Prepared};
 use crate::data::Design;
@@ -170,6 +170,8 @@ impl<'a> Gram<'a> {
         out.reserve((rows.len() + 1) * stride);
         if self.keeps_rows() && rows.iter().all(|&row| self.kept.slot[row as usize] != NONE) {
             self.gather(rows, stride, out);
+        } else if self.shared_block(rows, stride, out) {
+            // known from other fits
         } else if let (Source::Tiles { prepared, .. }, Some(panels)) = (&self.source, &packed.panels) {
             tiles::store(self.isa, panels, prepared, rows, out);
             for &i in &packed.far {
@@ -308,24 +310,60 @@ impl<'a> Gram<'a> {
         if self.kept.values.is_empty() {
             self.kept.values = Aligned::zeroed(self.kept.slots * length);
         }
-        let start = self.kept.used * length;
         let mut values = std::mem::take(&mut self.kept.values);
+        let (known, own) = self.known_elsewhere(new);
+        let start = self.kept.used * length;
+        let (copied, computed) = values[start..].split_at_mut(known.len() * length);
+        if let Some(part) = self.store.as_ref().and_then(|store| store.part(self.rows)) {
+            let slots = copied.par_chunks_exact_mut(length).zip(&known);
+            slots.for_each(|(out, &row)| part.copy(row, self.unit, &mut out[..self.rows]));
+        }
+        self.compute_rows(&own, computed);
+        self.kept.values = values;
+        for row in known.into_iter().chain(own) {
+            self.kept.slot[row as usize] = self.kept.used as u32;
+            self.kept.used += 1;
+        }
+    }
+
+    /// Rows that fits to other parts of the same set share, and the others.
+    fn known_elsewhere(&self, rows: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
+        match self.store.as_ref().and_then(|store| store.part(self.rows)) {
+            Some(part) => {
+                part.compute(self.isa, &rows);
+                rows.into_iter().partition(|&row| part.knows(row))
+            }
+            None => (Vec::new(), rows),
+        }
+    }
+
+    /// The block from rows that fits to other parts of the same set share; false where they are not all known.
+    fn shared_block(&self, rows: &[u32], stride: usize, out: &mut [f32]) -> bool {
+        let Some(part) = self.store.as_ref().and_then(|store| store.part(self.rows)) else { return false };
+        part.compute(self.isa, rows);
+        if !rows.iter().all(|&row| part.knows(row)) {
+            return false;
+        }
+        out[..rows.len() * stride].par_chunks_exact_mut(stride).zip(rows).for_each(|(out, &row)| {
+            part.copy_some(row, self.unit, rows, out);
+        });
+        true
+    }
+
+    /// Whole rows of K, one after the other.
+    fn compute_rows(&self, rows: &[u32], out: &mut [f32]) {
+        let length = self.length();
         let all: Vec<u32> = (0..self.rows as u32).collect();
         match &self.source {
             Source::Tiles { prepared, all: Packed { panels: Some(panels), .. } } => {
-                tiles::store(self.isa, panels, prepared, &new, &mut values[start..]);
-                for (row, out) in new.iter().zip(values[start..].chunks_exact_mut(length)) {
+                tiles::store(self.isa, panels, prepared, rows, out);
+                for (row, out) in rows.iter().zip(out.chunks_exact_mut(length)) {
                     if prepared.is_far(*row as usize) {
                         self.function_rows(&[*row], &all, length, out);
                     }
                 }
             }
-            _ => self.function_rows(&new, &all, length, &mut values[start..]),
-        }
-        self.kept.values = values;
-        for row in new {
-            self.kept.slot[row as usize] = self.kept.used as u32;
-            self.kept.used += 1;
+            _ => self.function_rows(rows, &all, length, out),
         }
     }
 

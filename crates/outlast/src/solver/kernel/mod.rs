@@ -31,7 +31,7 @@ use dual::Dual;
 use gram::Gram;
 use two_level::{Sizes, Solver};
 
-pub use gram::KernelStore;
+pub use gram::{KernelStore, SharedRows};
 pub use many::{solve_many, solve_many_on};
 pub use shifted::solve_shifted;
 

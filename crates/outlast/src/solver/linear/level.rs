@@ -277,6 +277,17 @@ impl GramSum {
         }
     }
 
+    /// G += weight x x', weight >= 0, of rows that have their 1 already.
+    pub fn push_whole(&mut self, x: &[f64], weight: f64) {
+        let (root, start) = (weight.sqrt(), self.tile.len());
+        self.tile.extend(x.iter().map(|x| x * root));
+        self.tile.resize(start + self.stride, 0.0);
+        self.count += 1;
+        if self.tile.len() == self.full {
+            self.flush();
+        }
+    }
+
     pub fn flush(&mut self) {
         self.isa.gram(&self.tile, self.stride, &mut self.matrix);
         self.tile.clear();

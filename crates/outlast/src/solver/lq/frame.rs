@@ -3,7 +3,8 @@
 //! *Stored columns.* Of sparse X, columns without any entry have the coefficient 0, and are left out.
 //!
 //! *Centres.* A column far from 0 next to its spread is nearly a multiple of the intercept's, and products of the two lose all digits
-//! of what tells them apart. b is not penalised, so that w'x + b = w'(x - center) + (b + w'center) is the same problem.
+//! of what tells them apart. b is not penalised, so that w'x + b = w'(x - center) + (b + w'center) is the same problem. A constant column
+//! becomes 0, and so does its coefficient.
 //!
 //! *Units*, for q > 1. With x_c = u_c x'_c and w_c = w'_c / u_c the penalty of a column counts u_c^-q, and all numbers are near 1. A
 //! column whose penalty outweighs anything it could save is left out.
@@ -120,7 +121,7 @@ fn far_centers(x: &dyn Design) -> Option<Vec<f64>> {
     }
     x.copy_row(0, &mut first);
     let spread = by_column(x, &|column, value| (value - first[column]).abs(), &f64::max);
-    let far = |column: usize| spread[column] > 0.0 && first[column].abs() > FAR * spread[column];
+    let far = |column: usize| first[column].abs() > FAR * spread[column];
     if !(0..x.cols()).any(far) {
         return None;
     }

@@ -299,8 +299,10 @@ pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
     let mut trace = found.report.trace;
     trace.pop();
     trace.push(objective);
+    // next to what f = 0 costs
+    let rounding = 1e-12 * problem.caps.iter().sum::<f64>();
     for at in (1..trace.len()).rev() {
-        debug_assert!(trace[at] <= trace[at - 1] * (1.0 + 1e-9), "the trace rises: {trace:?}");
+        debug_assert!(trace[at] <= trace[at - 1] * (1.0 + 1e-9) + rounding, "the trace rises: {trace:?}");
         trace[at - 1] = trace[at - 1].max(trace[at]);
     }
     Solution {

@@ -16,6 +16,7 @@ mod caps;
 mod general;
 mod machine;
 mod narrow;
+mod samples;
 mod scheme;
 mod space;
 mod squares;
@@ -137,11 +138,12 @@ fn exact(problem: &Coded, settings: &Settings, options: &Options, control: &Cont
         Space::Other => "reweighted",
         _ => "finite-newton",
     };
-    let mut functions = functions_in(&space, problem, options)?;
+    let fresh = || functions_in(&space, problem, options);
+    let mut functions = fresh()?;
     if let CapRule::Beyond(share) = settings.cap {
         move_cap(&mut functions, share, options, control)?;
     }
-    let mut best = starts::best(&mut functions, settings, &Effort::of(problem), options, control)?;
+    let mut best = starts::best(&mut functions, &fresh, settings, &Effort::of(problem), options, control)?;
     functions.go_to(&best.points);
     let (gap, expansion) = certify(&mut functions, &mut best, options, control)?;
     Ok(found(&functions, best, (gap, expansion), options, name))

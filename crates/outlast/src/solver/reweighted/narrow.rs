@@ -15,7 +15,7 @@ use super::super::Status;
 use super::super::majorize::Step;
 use super::super::scaled::Scaled;
 use super::machine::{Certified, Machine, Point};
-use super::squares::{dual_gain, dual_point, enough, line_search, total_loss};
+use super::squares::{dual_gain, dual_point, enough, line_search, slope_left, total_loss};
 use crate::control::Control;
 use crate::data::Repeated;
 use crate::error::Result;
@@ -330,7 +330,8 @@ impl Machine for Narrow<'_> {
             let next: Vec<f64> = self.theta.iter().zip(&step).map(|(theta, step)| theta + step).collect();
             let decision = self.multiply(&next);
             let norms = (dot(&self.theta[..d], &step[..d]), dot(&step[..d], &step[..d]));
-            let length = line_search(&weights, &self.signs, &self.decision, &decision, norms, slope);
+            let slopes = (slope, slope_left(tolerance));
+            let length = line_search(&weights, &self.signs, &self.decision, &decision, norms, slopes);
             let length = if (length - 1.0).abs() <= 1e-12 { 1.0 } else { length };
             self.advance((next, decision), length);
             let now = self.active(&weights);

@@ -359,7 +359,7 @@ impl Majorizer for Quadratic<'_, '_> {
 
 /// How far a round is solved while the row weights still move. Newton's steps go down whatever the weights, so one or two of
 /// them do; the last round is solved in full.
-const LOOSE: f64 = 1e-2;
+pub(super) const LOOSE: f64 = 1e-2;
 
 /// Tolerances below this are asked for where exact rounds cost next to nothing, so that two ways of writing the same data take the
 /// same path.

@@ -9,6 +9,7 @@
 //! whose slope is piecewise linear: Newton's method inside a bracket finds its root exactly after finitely many pieces. The dual
 //! point of an f is beta_i = 2 a_i y_i [z_i]_+, brought to sum 0 if there is an intercept.
 
+use super::scheme::LOOSE;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -55,14 +56,19 @@ pub(super) fn total_loss(weights: &[f64], signs: &[f64], decision: &[f64]) -> f6
     sums(decision.len(), term)[0]
 }
 
-/// The step from f to `next` that minimises q; `slope` is q'(0) < 0.
+/// How much of the slope a line search may leave: rounds that are solved loosely need no exact one.
+pub(super) fn slope_left(tolerance: f64) -> f64 {
+    if tolerance >= LOOSE { LOOSE } else { 1e-12 }
+}
+
+/// The step from f to `next` that minimises q, where no more than `left` is left of `slope`, q'(0) < 0.
 pub(super) fn line_search(
     weights: &[f64],
     signs: &[f64],
     decision: &[f64],
     next: &[f64],
     (linear, quadratic): (f64, f64),
-    slope: f64,
+    (slope, left): (f64, f64),
 ) -> f64 {
     let derivatives = |t: f64| {
         let term = |row: usize| {
@@ -78,7 +84,7 @@ pub(super) fn line_search(
     let mut t = 1.0;
     for _ in 0..MOST_PIECES_OF_A_LINE {
         let (first, second) = derivatives(t);
-        if !(first.abs() > 1e-12 * slope.abs()) {
+        if !(first.abs() > left * slope.abs()) {
             break;
         }
         if first > 0.0 {

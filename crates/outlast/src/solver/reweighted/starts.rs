@@ -15,37 +15,28 @@
 //!
 //! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
 //!
-//! With more rows the starts are tried on some of them, and the best one's function gives the row weights of all
-//! ([`from_some_rows`]): minima that lie in different places do so in a sample too.
+//! Each is followed by machines of its own, from the plain fit, so that cores share them. With more rows the starts are tried on some of
+//! them (`samples`).
 
 use super::super::majorize::Step;
 use super::super::{Options, Status};
-use super::scheme::{Functions, views};
+use super::samples::from_some_rows;
+use super::scheme::{Functions, Points, views};
 use super::space::{Matrix, Space};
-use super::{
-    COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Rounds, Run, Settings, caps, floored, functions_in, space_of,
-    working,
-};
+use super::{COARSE_DECREASE, CapRule, DECREASE, MOVING_DECREASE, Rounds, Run, Settings, caps, floored, working};
 use crate::control::Control;
-use crate::data::{Dense, Design, Repeated};
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, KernelFunction, Loss};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Entries of the smaller matrix, rows x the fewer of rows and columns (of a kernel: of rows), times functions, up to which every start is
 /// tried; and how many times as many with few rows for each column, where a sample tells little.
-const CHEAP: usize = 500_000;
+pub(super) const CHEAP: usize = 500_000;
 const STILL_CHEAP: usize = 4 * CHEAP;
 const FEW_ROWS_PER_COLUMN: usize = 40;
-
-/// Columns up to which, and rows for each of them at least with which, starts are tried on some of the rows; what that may cost as a
-/// part of [`CHEAP`], and the rounds of algorithm 2.
-const SAMPLED_COLUMNS: usize = 200;
-const SAMPLED_ROWS_PER_COLUMN: usize = 10;
-const SAMPLED_SIZE: usize = CHEAP / 16;
-const SAMPLED_ALTERNATIONS: usize = 20;
 
 /// Rounds of algorithm 2: at least (with a kernel, whose matrix may be factored in each of them), at most, and what they may cost
 /// together (entries of the matrix read).
@@ -85,12 +76,17 @@ impl Effort {
     }
 
     /// Enough to tell good starts from bad ones.
-    const SAMPLED: Effort = Effort { alternations: SAMPLED_ALTERNATIONS, decrease: COARSE_DECREASE, refined: false };
+    pub(super) const SAMPLED: Effort =
+        Effort { alternations: ALTERNATIONS.0, decrease: COARSE_DECREASE, refined: false };
 }
 
+/// Makes the decision functions anew.
+pub(super) type Fresh<'f, 'a> = &'f (dyn Fn() -> Result<Functions<'a>> + Sync);
+
 /// The best end point of all starts. Where the cap has moved, the point at hand is where that led to.
-pub(super) fn best(
-    functions: &mut Functions,
+pub(super) fn best<'a>(
+    functions: &mut Functions<'a>,
+    fresh: Fresh<'_, 'a>,
     settings: &Settings,
     effort: &Effort,
     options: &Options,
@@ -107,28 +103,12 @@ pub(super) fn best(
     let mut best = match settings.cap {
         _ if sampled && functions.any(&weights) => rounds.run_from_point(functions, weights)?,
         CapRule::Beyond(_) if functions.any(&weights) => rounds.run_from_weights(functions, weights)?,
-        _ => rounds.run_from_weights(functions, plain)?,
+        _ => rounds.run_from_weights(functions, plain.clone())?,
     };
     if portfolio && is_cheap(&problem) && best.status != Status::TimeLimit {
-        let mut more = others(functions, settings, effort.alternations, options, control)?;
-        if matches!(settings.cap, CapRule::Fixed) && !best.exhausted {
-            more.extend(flat(&problem));
-        }
-        for weights in more {
-            if control.out_of_time() {
-                best.status = Status::TimeLimit;
-                break;
-            }
-            if !functions.any(&weights) {
-                continue;
-            }
-            let run = rounds.run_from_weights(functions, weights)?;
-            // a tie goes to the earlier one, whatever the last digits say
-            let lower = run.objective < best.objective * (1.0 - 1e-12);
-            if !run.exhausted && (lower || best.exhausted) {
-                best = run;
-            }
-        }
+        functions.minimize(&plain, options.tolerance, control)?;
+        let others = Others::new(functions, settings, effort.alternations, &best);
+        best = others.better_than(best, fresh, &rounds)?;
     }
     if bounds.len() == 1 || best.status == Status::TimeLimit || !effort.refined {
         return Ok(best);
@@ -137,7 +117,7 @@ pub(super) fn best(
 }
 
 /// The bounds for comparing starts: all of them if there is one, else the first two.
-fn rough(bounds: &[Arc<dyn Concave>]) -> &[Arc<dyn Concave>] {
+pub(super) fn rough(bounds: &[Arc<dyn Concave>]) -> &[Arc<dyn Concave>] {
     &bounds[..bounds.len().min(2)]
 }
 
@@ -180,68 +160,117 @@ fn is_cheap(problem: &Coded) -> bool {
     size(problem) <= if few_rows { STILL_CHEAP } else { CHEAP }
 }
 
-/// The row weights of all other starts.
-fn others(
-    functions: &mut Functions,
-    settings: &Settings,
-    alternations: usize,
-    options: &Options,
-    control: &Control,
-) -> Result<Vec<Vec<f64>>> {
-    let problem = functions.problem;
-    let plain = &vec![1.0; problem.rows()];
-    let mut starts = Vec::new();
-    functions.minimize(plain, options.tolerance, control)?;
-    let share = match settings.cap {
-        CapRule::Beyond(share) => share,
-        CapRule::Fixed => {
-            let g = functions.convex_losses();
-            let beyond = (0..g.len()).filter(|&row| functions.loss.gives_up(g[row])).map(|row| problem.caps[row]);
-            beyond.sum::<f64>() / problem.caps.iter().sum::<f64>()
-        }
-    };
-    if let CapRule::Beyond(_) = settings.cap {
-        starts.push(plain.to_vec());
-    }
-    starts.extend(by_leverage(&problem));
-    starts.extend(by_regression(functions, settings.matrix, alternations, options, control)?);
-    starts.push(trimmed(functions, plain, share, options, control)?);
-    starts.extend(by_continuation(functions, plain, options, control)?);
-    Ok(starts)
+/// One of the other starts, or several that come from the same work.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Plain,
+    Leverage,
+    Regression,
+    Trimmed,
+    Continuation,
+    Flat(u32),
 }
 
-/// Goes to the best functions of some of the rows, if these are lower on all rows than the point at hand. Whether it has gone.
-fn from_some_rows(functions: &mut Functions, options: &Options, control: &Control) -> Result<bool> {
-    let problem = functions.problem;
-    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
-    let wanted = (SAMPLED_SIZE / (d * m).max(1)).max(SAMPLED_ROWS_PER_COLUMN * d * m);
-    let stride = n / wanted.max(1);
-    if d > SAMPLED_COLUMNS || stride < 2 || !matches!(problem.kernel, KernelFunction::Linear) {
-        return Ok(false);
+/// All starts but the first.
+struct Others {
+    kinds: Vec<Kind>,
+    /// The plain fit, from which all are followed.
+    from: Points,
+    loss: Robust,
+    matrix: Matrix,
+    /// Share of the rows' weight that is given up there.
+    share: f64,
+    alternations: usize,
+}
+
+impl Others {
+    /// `functions` are at the plain fit, `best` is where the first start ended.
+    fn new(functions: &Functions, settings: &Settings, alternations: usize, best: &Run) -> Others {
+        let problem = functions.problem;
+        let mut kinds = vec![Kind::Leverage, Kind::Regression, Kind::Trimmed, Kind::Continuation];
+        let share = match settings.cap {
+            CapRule::Beyond(share) => {
+                kinds.insert(0, Kind::Plain);
+                share
+            }
+            CapRule::Fixed => {
+                let classes = problem.functions.max(2) as u32;
+                if classes <= MOST_FLAT && !best.exhausted {
+                    kinds.extend((0..classes).map(Kind::Flat));
+                }
+                let g = functions.convex_losses();
+                let beyond = (0..g.len()).filter(|&row| functions.loss.gives_up(g[row])).map(|row| problem.caps[row]);
+                beyond.sum::<f64>() / problem.caps.iter().sum::<f64>()
+            }
+        };
+        let (from, loss) = (functions.points(), functions.loss.clone());
+        Others { kinds, from, loss, matrix: settings.matrix, share, alternations }
     }
-    let rows: Vec<u32> = (0..n as u32).step_by(stride).collect();
-    let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
-    let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize] * stride as f64).collect();
-    let view = Repeated::new(problem.x, rows);
-    let copy = match view.is_sparse() {
-        true => None,
-        false => Some(Dense::new(codes.len(), d, view.block(0..codes.len(), &mut Vec::new()).to_vec())?),
-    };
-    let x: &dyn Design = copy.as_ref().map_or(&view, |copy| copy);
-    let loss = functions.loss.clone();
-    let part = Coded { x, codes: &codes, caps: &caps, loss: &loss, ..problem };
-    let space = space_of(&part, Matrix::Auto, options)?;
-    let mut of_part = functions_in(&space, &part, options)?;
-    let found = best(&mut of_part, &Settings::default(), &Effort::SAMPLED, options, control)?;
-    of_part.go_to(&found.points);
-    let Some((weights, intercepts)) = of_part.coefficients() else { return Ok(false) };
-    let (before, value) = (functions.points(), functions.objective(&*functions.loss.concave));
-    functions.start_at(&weights, &intercepts);
-    let lower = functions.objective(&*functions.loss.concave) < value;
-    if !lower {
-        functions.go_to(&before);
+
+    /// The row weights of a kind of start, with the point of the plain fit at hand.
+    fn weights(
+        &self,
+        kind: Kind,
+        functions: &mut Functions,
+        options: &Options,
+        control: &Control,
+    ) -> Result<Vec<Vec<f64>>> {
+        let problem = functions.problem;
+        let plain = || vec![1.0; problem.rows()];
+        Ok(match kind {
+            Kind::Plain => vec![plain()],
+            Kind::Leverage => by_leverage(&problem).into_iter().collect(),
+            Kind::Regression => by_regression(functions, self.matrix, self.alternations, options, control)?,
+            Kind::Trimmed => vec![trimmed(functions, &plain(), self.share, options, control)?],
+            Kind::Continuation => by_continuation(functions, &plain(), options, control)?.into_iter().collect(),
+            Kind::Flat(class) => {
+                vec![problem.codes.iter().map(|&code| f64::from(u8::from(code == class))).collect()]
+            }
+        })
     }
-    Ok(lower)
+
+    /// Where the starts of a kind end; those not yet followed when time is up are `None`.
+    fn follow<'a>(&self, kind: Kind, fresh: Fresh<'_, 'a>, rounds: &Rounds) -> Result<Vec<Option<Run>>> {
+        if rounds.control.out_of_time() {
+            return Ok(vec![None]);
+        }
+        let mut functions = fresh()?;
+        functions.loss = self.loss.clone();
+        functions.go_to(&self.from);
+        let mut runs = Vec::new();
+        for weights in self.weights(kind, &mut functions, rounds.options, rounds.control)? {
+            if rounds.control.out_of_time() {
+                runs.push(None);
+            } else if functions.any(&weights) {
+                runs.push(Some(rounds.run_from_weights(&mut functions, weights)?));
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The lowest of a run and of where the starts end; the cores share the kinds.
+    fn better_than<'a>(&self, mut best: Run, fresh: Fresh<'_, 'a>, rounds: &Rounds) -> Result<Run> {
+        let silent = rounds.control.silent();
+        let rounds = Rounds { control: &silent, ..*rounds };
+        let ends: Vec<Result<Vec<Option<Run>>>> =
+            self.kinds.par_iter().with_max_len(1).map(|&kind| self.follow(kind, fresh, &rounds)).collect();
+        for run in ends.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+            let Some(run) = run else {
+                best.status = Status::TimeLimit;
+                continue;
+            };
+            // a tie goes to the earlier one, whatever the last digits say
+            let lower = run.objective < best.objective * (1.0 - 1e-12);
+            if !run.exhausted && (lower || best.exhausted) {
+                let late = best.status == Status::TimeLimit;
+                best = run;
+                if late {
+                    best.status = Status::TimeLimit;
+                }
+            }
+        }
+        Ok(best)
+    }
 }
 
 /// (m / |x - mean|^2)^2 where that is below 1, m the median of these distances. A far row with a wrong label has so much leverage that
@@ -343,16 +372,6 @@ fn trimmed(
         }
     }
     Ok(weights)
-}
-
-/// The rows of one class alone, for each class of few.
-fn flat(problem: &Coded) -> Vec<Vec<f64>> {
-    let classes = problem.functions.max(2) as u32;
-    if classes > MOST_FLAT {
-        return Vec::new();
-    }
-    let of = |class: u32| problem.codes.iter().map(|&code| f64::from(u8::from(code == class))).collect();
-    (0..classes).map(of).collect()
 }
 
 /// Down from higher caps.

@@ -15,7 +15,7 @@
 use super::super::Status;
 use super::super::majorize::Step;
 use super::machine::{Certified, Machine, Point};
-use super::squares::{dual_gain, dual_point, enough, line_search, total_loss};
+use super::squares::{dual_gain, dual_point, enough, line_search, slope_left, total_loss};
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::dot;
@@ -248,7 +248,8 @@ impl<'a> Stored<'a> {
             if !(left > ROUNDING) || idle > 3 {
                 return Ok(Step { gap: 0.0, iterations: iteration, status: Status::Converged });
             }
-            let length = line_search(&weights, &self.signs, &self.decision, &decision, (linear, square), slope);
+            let slopes = (slope, slope_left(tolerance));
+            let length = line_search(&weights, &self.signs, &self.decision, &decision, (linear, square), slopes);
             let length = if (length - 1.0).abs() <= 1e-12 { 1.0 } else { length };
             if length == 1.0 {
                 (self.beta, self.b, self.decision) = (beta, b, decision);

@@ -12,10 +12,11 @@
 
 use super::Spec;
 use super::sums::{Scored, Term, sweep};
-use crate::data::Chunk;
+use crate::data::{Chunk, ChunkView};
 
 /// Where terms are affine.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Band {
     pub theta: Vec<f64>,
     /// h
@@ -32,6 +33,7 @@ impl Band {
 
 /// What a pass finds.
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Found {
     /// The loss at theta.
     pub loss: f64,
@@ -49,15 +51,17 @@ pub(super) struct Found {
     pub wrong: f64,
     /// Rows of terms that were not what they were taken for.
     pub violators: Vec<u64>,
+    /// Most terms that are kept.
+    most: usize,
 }
 
 impl Found {
-    pub(super) fn new(spec: &Spec) -> Found {
-        Found { linear: vec![0.0; spec.size()], ..Found::default() }
+    fn new(spec: &Spec, most: usize) -> Found {
+        Found { linear: vec![0.0; spec.size()], most, ..Found::default() }
     }
 
-    /// Adds what was found in the rows that follow; of the gathered terms no more than `most` are kept.
-    pub(super) fn add(&mut self, other: Found, most: usize) {
+    /// Adds what was found in the rows that follow; where both have gathered more terms than may be kept, none of theirs are.
+    pub(super) fn add(&mut self, other: Found) {
         self.loss += other.loss;
         self.beyond += other.beyond;
         self.outliers += other.outliers;
@@ -65,20 +69,27 @@ impl Found {
         self.constant += other.constant;
         self.count += other.count;
         self.wrong += other.wrong;
-        if self.rows.rows() + other.rows.rows() <= most {
+        if self.rows.rows() + other.rows.rows() <= self.most {
             self.rows.x.extend_from_slice(&other.rows.x);
             self.rows.codes.extend_from_slice(&other.rows.codes);
             self.rows.weights.extend_from_slice(&other.rows.weights);
         }
-        let room = most.saturating_sub(self.violators.len());
+        let room = self.most.saturating_sub(self.violators.len());
         self.violators.extend(other.violators.into_iter().take(room));
     }
 }
 
 /// Gathers the terms near a kink at `now`, and checks those taken for affine at `before`.
-pub(super) fn partition_band(chunk: &Chunk, spec: &Spec, now: &Band, before: Option<&Band>, most: usize) -> Found {
+pub(super) fn partition_band(
+    chunk: &ChunkView,
+    spec: &Spec,
+    now: &Band,
+    before: Option<&Band>,
+    most: usize,
+    parallel: bool,
+) -> Found {
     let (d, m) = (spec.cols, spec.functions);
-    let new = || (Found::new(spec), Term::new(spec), Term::new(spec), Vec::<f64>::new());
+    let new = || (Found::new(spec, most), Term::new(spec), Term::new(spec), Vec::<f64>::new());
     let visit = |block: &Scored, (found, term, old, factors): &mut (Found, Term, Term, Vec<f64>)| {
         let rows = block.scores.len() / m;
         factors.clear();
@@ -141,9 +152,7 @@ pub(super) fn partition_band(chunk: &Chunk, spec: &Spec, now: &Band, before: Opt
         }
     };
     let thetas: Vec<&[f64]> = [Some(now), before].into_iter().flatten().map(|band| &band.theta[..]).collect();
-    let mut total = Found::new(spec);
-    for part in sweep(chunk, spec, &thetas, new, visit) {
-        total.add(part.0, most);
-    }
+    let mut total = Found::new(spec, most);
+    sweep(chunk, spec, &thetas, parallel, new, visit).into_iter().for_each(|part| total.add(part.0));
     total
 }

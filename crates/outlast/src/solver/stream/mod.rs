@@ -6,13 +6,17 @@
 //!
 //! in the units of the in-memory solver ([`linear`](super::linear)): one function for two classes, else k; `sums` says what a term is.
 //! No state is kept for a row. What a pass over the data yields are sums over rows, of a size that does not depend on their number, and
-//! the sums of parts add up to the sums of all, wherever the parts lie.
+//! the sums of parts add up to the sums of all, wherever the parts lie: [`Passes`] is all that the solver sees of them.
+//!
+//! Other losses ([`Shape`], `apart`) and penalties ([`Separable`]) take the steps 1 and 3 alone, from the starts they are given, until smoothing can't be
+//! seen (`smooth`). For the hinge with the squared norm:
 //!
 //! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly.
 //! 2. **Sample**: the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample).
 //! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
 //!    width of the smoothing falls from the sample's error to that of all rows. Two or three passes for each width, some more where the loss is
-//!    truncated; then also from the plain optimum of the sample, with a width that falls from 1/2, and the lower end counts.
+//!    truncated; then also from the plain optimum of the sample, with a width that falls from 1/2, and from the best of the answers on pieces of
+//!    the sample; the lowest end counts.
 //! 4. **Bands** (`band`): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
 //!    in-memory solver finishes on the gathered rows: majorise-minimise steps, interior point, certificate. The next pass gathers at
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality
@@ -22,22 +26,32 @@
 //! the loss is truncated, each O(n d k) and O((d k)^2) for the rows within a window; memory O((d k)^2) beside a chunk, the sample and the gathered rows, both of which
 //! have a bound that the caller's memory sets. The objective is exact for the rows as they are given: sums are in f64.
 
+mod apart;
 mod band;
 mod newton;
+mod passes;
 mod rounds;
+mod separable;
+mod smooth;
 mod sums;
 mod survey;
 
-use self::band::{Band, Found, partition_band};
-use self::sums::{State, Sums, partition_ray, partition_statistics};
-use self::survey::Survey;
+#[cfg(feature = "wire")]
+pub use self::passes::Messages;
+pub use self::passes::{Answer, Local, Passes, Request};
+pub use self::survey::{Survey, survey};
+
+use self::band::{Band, Found};
+use self::passes::Asking;
+use self::sums::{State, Sums};
 use super::{Options, Status};
-use crate::control::Control;
-use crate::data::{Chunk, Chunks, Dense};
+use crate::control::{Control, Progress};
+use crate::data::Dense;
 use crate::error::{Error, Result};
 use crate::linalg::{Isa, dot};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Problem, Terms, TwoClass};
 use crate::solver;
+use std::ops::Range;
 
 /// The solver's name.
 pub const NAME: &str = "linear-stream";
@@ -50,8 +64,19 @@ const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
 /// Fewest rows that can be gathered at once.
 const FEWEST: usize = 2000;
+/// Most numbers of the Gram matrices of a pass: 1 GB.
+const MOST_SUMS: usize = 1 << 27;
 /// Share of the memory for the rows gathered: their solver takes several times as much as they do.
 const SHARE: usize = 12;
+
+/// A penalty sum rate |w|^q.
+#[derive(Debug, Clone)]
+pub struct Separable {
+    /// In (0, 2].
+    pub q: f64,
+    /// One for each coefficient, functions x columns; infinite ones fix their coefficient at 0.
+    pub rates: Vec<f64>,
+}
 
 /// What is to be solved.
 #[derive(Debug, Clone)]
@@ -60,8 +85,14 @@ pub struct Task {
     pub classes: usize,
     /// For each class the terms that a row of it has: the class whose margin counts, and the cap for a row of weight 1.
     pub terms: Vec<Vec<(u32, f64)>>,
+    /// What a row costs; of `Margin` the loss says where it is truncated.
+    pub shape: Shape,
     /// The hinge, truncated or not.
     pub loss: Loss,
+    /// Instead of half the squared norm.
+    pub penalty: Option<Separable>,
+    /// Where to begin: w of every function, then b of every function. Only the hinge with the squared norm finds its own.
+    pub starts: Vec<Vec<f64>>,
     /// Whether there are intercepts.
     pub intercept: bool,
     /// Bytes that may be used beside a chunk.
@@ -91,7 +122,26 @@ pub struct Streamed {
     pub status: Status,
 }
 
+/// What a row costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub enum Shape {
+    /// The truncated hinge of the margin of a class, see `sums`.
+    Margin,
+    /// The hinge of every function apart from the others, sum of c [1 + f_j]_+ over terms.
+    Apart,
+    /// min(|residuals|^p, cap)
+    Capped {
+        /// p, in (0, 2]
+        power: f64,
+        /// Infinite for none.
+        cap: f64,
+    },
+}
+
 /// The problem in normalised units: caps by the largest, features by a power of two.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 struct Spec {
     cols: usize,
     classes: usize,
@@ -102,6 +152,8 @@ struct Spec {
     ridge: f64,
     unit: f64,
     intercept: bool,
+    shape: Shape,
+    #[cfg_attr(feature = "wire", serde(skip, default = "Isa::detect"))]
     isa: Isa,
 }
 
@@ -118,7 +170,10 @@ impl Spec {
 
     /// Gram matrices of a Hessian.
     fn pairs(&self) -> usize {
-        if self.functions == 1 { 1 } else { self.functions * (self.functions - 1) / 2 }
+        match self.shape {
+            Shape::Margin if self.functions > 1 => self.functions * (self.functions - 1) / 2,
+            _ => self.functions,
+        }
     }
 
     fn terms(&self, code: u32) -> &[(u32, f64)] {
@@ -150,59 +205,43 @@ impl Spec {
 
 /// One call of [`solve`].
 struct Work<'a> {
-    rows: &'a mut dyn Chunks,
+    asking: Asking<'a>,
     spec: Spec,
     survey: Survey,
+    /// sum c x^2 of each column, and sum c.
+    metric: Vec<f64>,
+    /// The penalty in normalised units, unless it is rho/2 |w|^2.
+    separable: Option<Separable>,
+    /// What P was divided by.
+    largest: f64,
     control: &'a Control<'a>,
-    chunk: Chunk,
-    passes: usize,
 }
 
 impl Work<'_> {
-    /// A pass over all rows.
-    fn pass(&mut self, mut each: impl FnMut(&Chunk, &Spec)) -> Result<()> {
-        self.rows.rewind()?;
-        self.passes += 1;
-        while self.rows.next(&mut self.chunk)? {
-            self.control.check()?;
-            each(&self.chunk, &self.spec);
-        }
-        Ok(())
-    }
-
     fn statistics(&mut self, theta: &[f64], width: f64) -> Result<Sums> {
-        let state = State { theta: theta.to_vec(), width };
-        let mut total: Option<Sums> = None;
-        self.pass(|chunk, spec| {
-            let part = partition_statistics(chunk, spec, &state);
-            match &mut total {
-                None => total = Some(part),
-                Some(total) => total.add(part),
-            }
-        })?;
-        let mut sums = match total {
-            Some(sums) => sums,
-            None => partition_statistics(&Chunk::default(), &self.spec, &state),
-        };
+        let mut sums = self.asking.statistics(&self.spec, State { theta: theta.to_vec(), width })?;
         self.spec.normalise(&mut sums.gradient);
-        sums.near.iter_mut().chain(&mut sums.far).for_each(|gram| gram.flush());
+        let objective = (self.penalty(theta) + sums.loss) * self.largest;
+        self.control.report(Progress { stage: "descent", step: self.asking.count, objective, gap: f64::NAN });
         Ok(sums)
     }
 
     /// The smoothed objective at several points between two, and beyond.
     fn ray(&mut self, from: &[f64], to: &[f64], steps: &[f64], width: f64) -> Result<Vec<f64>> {
-        let mut values = vec![0.0; steps.len()];
-        self.pass(|chunk, spec| partition_ray(chunk, spec, [from, to], steps, width, &mut values))?;
+        let mut values = self.asking.ray(&self.spec, [from, to], steps, width)?;
         for (value, step) in values.iter_mut().zip(steps) {
             let theta: Vec<f64> = from.iter().zip(to).map(|(from, to)| from + step * (to - from)).collect();
-            *value += self.spec.penalty(&theta);
+            *value += self.penalty(&theta);
         }
         Ok(values)
     }
 
+    fn penalty(&self, theta: &[f64]) -> f64 {
+        self.separable.as_ref().map_or_else(|| self.spec.penalty(theta), |penalty| penalty.value(&self.spec, theta))
+    }
+
     fn gather(&mut self, now: &Band, before: Option<&Band>, most: usize) -> Result<Found> {
-        let mut total = Found::new(&self.spec);
-        self.pass(|chunk, spec| total.add(partition_band(chunk, spec, now, before, most), most))?;
+        let mut total = self.asking.gather(&self.spec, now, before, most)?;
         self.spec.normalise(&mut total.linear);
         Ok(total)
     }
@@ -211,7 +250,7 @@ impl Work<'_> {
     fn movement(&self, from: &[f64], to: &[f64]) -> f64 {
         let change: Vec<f64> = from.iter().zip(to).map(|(from, to)| to - from).collect();
         let (folded, d) = (self.spec.folded(&change), self.spec.cols);
-        let sample = &self.survey.sample;
+        let sample = self.survey.sample();
         let mut squares = 0.0;
         for x in sample.x.chunks_exact(d.max(1)) {
             for (w, b) in folded.chunks_exact(d.max(1)).zip(change[d..].iter().step_by(d + 1)) {
@@ -222,12 +261,12 @@ impl Work<'_> {
         (squares / (sample.rows() * self.spec.functions).max(1) as f64).sqrt()
     }
 
-    /// The in-memory answer on the sample.
-    fn solve_sample(&self, loss: Loss, options: &Options) -> Result<Vec<f64>> {
-        let (spec, sample) = (&self.spec, &self.survey.sample);
-        let growth = self.survey.rows as f64 / sample.rows().max(1) as f64;
+    /// The in-memory answer on some rows of the sample.
+    fn solve_sample(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
+        let (spec, sample) = (&self.spec, self.survey.sample());
+        let growth = self.survey.total() as f64 / rows.len().max(1) as f64;
         let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());
-        for row in 0..sample.rows() {
+        for row in rows {
             for &(anchor, factor) in spec.terms(sample.codes[row]) {
                 x.extend(sample.x[row * spec.cols..(row + 1) * spec.cols].iter().map(|x| f64::from(*x) * spec.unit));
                 anchors.push(anchor);
@@ -260,7 +299,17 @@ impl Work<'_> {
     }
 }
 
-/// Solves a linear problem whose rows come in chunks: hinge, truncated or not, l2 penalty, any number of classes.
+/// Rows of the sample that a solve with so much memory wants.
+pub fn sample_size(cols: usize, classes: usize, memory: usize) -> usize {
+    room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED)
+}
+
+/// Rows there is room for: features, and what the sample's solver keeps of them.
+fn room(cols: usize, classes: usize, memory: usize) -> usize {
+    memory / SHARE / (8 * (cols + 16)) / if classes == 2 { 1 } else { classes }
+}
+
+/// Solves a linear problem whose rows come in chunks or lie elsewhere.
 ///
 /// ```
 /// use outlast::data::{Chunk, Parts};
@@ -269,38 +318,50 @@ impl Work<'_> {
 ///
 /// let part = |x: [f32; 2], codes: [u32; 2]| Chunk { x: x.to_vec(), codes: codes.to_vec(), ..Chunk::default() };
 /// let mut rows = Parts::new(1, vec![part([0.0, 1.0], [0, 0]), part([2.0, 3.0], [1, 1])]);
+/// let mut passes = stream::Local::new(&mut rows);
 /// let task = stream::Task {
 ///     classes: 2,
 ///     terms: vec![vec![(0, 10.0)], vec![(1, 10.0)]],
+///     shape: stream::Shape::Margin,
 ///     loss: Loss::hinge(),
+///     penalty: None,
+///     starts: Vec::new(),
 ///     intercept: true,
 ///     memory: 1 << 24,
 /// };
-/// let found = stream::solve(&mut rows, &task, &Options::default(), &Control::default())?;
+/// let survey = stream::survey(&mut passes, 2, 1000, 0, &Control::default())?;
+/// let found = stream::solve(&mut passes, survey, &task, &Options::default(), &Control::default())?;
 /// // the widest gap between the classes is from 1 to 2: w = 2, b = -3
 /// assert!((found.weights[0] - 2.0).abs() < 1e-3 && (found.intercepts[0] + 3.0).abs() < 1e-3);
 /// # Ok::<(), outlast::Error>(())
 /// ```
-pub fn solve(rows: &mut dyn Chunks, task: &Task, options: &Options, control: &Control) -> Result<Streamed> {
-    let cols = rows.cols();
+pub fn solve(
+    passes: &mut dyn Passes,
+    survey: Survey,
+    task: &Task,
+    options: &Options,
+    control: &Control,
+) -> Result<Streamed> {
+    let cols = passes.cols();
     let functions = if task.classes == 2 { 1 } else { task.classes };
     if task.loss.base().name() != "hinge" {
         let allowed = format!("used with the hinge loss only, not {}", task.loss.base().name());
         return Err(Error::parameter("solver", NAME, allowed));
     }
-    if task.classes < 2 || task.terms.len() != task.classes {
+    if task.classes < 2 || task.terms.len() != task.classes || survey.rows.len() != task.classes {
         return Err(Error::shape("y", format!("{} classes", task.classes), "at least 2, with terms for each"));
     }
-    let shifted = !rows.shift().is_empty();
+    let shift = passes.shift().to_vec();
+    let shifted = !shift.is_empty();
     if shifted && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    // a row: features, and what the sample's solver keeps of it
-    let room = task.memory / SHARE / (8 * (cols + 16));
-    let sampled = (room / functions).clamp(FEWEST, MOST_SAMPLED);
-    let survey = survey::run(rows, task, sampled, options.seed, control)?;
-    let largest = survey.largest_cap;
-    let ridge = (survey.unit / largest) * survey.unit;
+    let largest = survey.largest_cap(task);
+    if survey.total() == 0 || !(largest > 0.0) {
+        return Err(Error::shape("X", "no row of positive weight", "at least one of every class"));
+    }
+    let unit = survey.unit();
+    let ridge = (unit / largest) * unit;
     let terms = |list: &Vec<(u32, f64)>| list.iter().map(|(anchor, cap)| (*anchor, cap / largest)).collect();
     let spec = Spec {
         cols,
@@ -309,14 +370,35 @@ pub fn solve(rows: &mut dyn Chunks, task: &Task, options: &Options, control: &Co
         terms: task.terms.iter().map(terms).collect(),
         ceiling: task.loss.truncation().map_or(f64::INFINITY, |s| 1.0 - s),
         ridge: ridge.clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
-        unit: survey.unit,
+        unit,
         intercept: task.intercept,
+        shape: task.shape,
         isa: Isa::detect(),
     };
+    let sums = spec.pairs() * spec.order() * spec.order();
+    if sums > MOST_SUMS {
+        let found = format!("{cols} columns for {functions} functions, whose sums are {sums} numbers");
+        return Err(Error::shape("X", found, format!("at most {MOST_SUMS} numbers: fewer columns, or rows in memory")));
+    }
     let shrink = (spec.ridge / ridge).min(1.0);
-    let shift = rows.shift().to_vec();
-    let mut work = Work { rows, spec, survey, control, chunk: Chunk::default(), passes: 1 };
-    let mut best = work.run(task, options, (room / functions).clamp(FEWEST, MOST_GATHERED))?;
+    let metric = survey.metric(task);
+    let normalised = |penalty: &Separable| {
+        // P is divided by the largest cap, features are multiplied by the unit
+        let factor = unit.powf(penalty.q) / largest;
+        Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
+    };
+    let separable = task.penalty.as_ref().map(normalised);
+    let mut work =
+        Work { asking: Asking { passes, control, count: 1 }, spec, survey, metric, separable, largest, control };
+    let most = room(cols, task.classes, task.memory).clamp(FEWEST, MOST_GATHERED);
+    let mut best = match task.shape == Shape::Margin && task.penalty.is_none() {
+        true => work.run(task, options, most)?,
+        false => {
+            let inverse = 1.0 / (shrink * unit);
+            let starts = task.starts.iter().map(|start| normal_start(&work.spec, start, inverse)).collect();
+            work.smoothly(starts, options)?
+        }
+    };
     // back to the caller's units
     let order = work.spec.order();
     best.theta
@@ -329,7 +411,10 @@ pub fn solve(rows: &mut dyn Chunks, task: &Task, options: &Options, control: &Co
             *b -= dot(w, &shift);
         }
     }
-    centre(&mut intercepts);
+    if !matches!(task.shape, Shape::Capped { .. }) {
+        // the functions of a capped machine are not bound to each other
+        centre(&mut intercepts);
+    }
     Ok(Streamed {
         weights,
         intercepts,
@@ -337,10 +422,24 @@ pub fn solve(rows: &mut dyn Chunks, task: &Task, options: &Options, control: &Co
         gap: best.gap,
         trace: best.trace.iter().map(|value| value * largest).collect(),
         outliers: best.outliers,
-        passes: work.passes,
+        passes: work.asking.count,
         gathered: best.gathered,
         status: best.status,
     })
+}
+
+/// A start in the caller's units as theta.
+fn normal_start(spec: &Spec, start: &[f64], inverse: f64) -> Vec<f64> {
+    let (m, d) = (spec.functions, spec.cols);
+    let mut theta = vec![0.0; spec.size()];
+    if start.len() == m * (d + 1) {
+        for (function, row) in theta.chunks_exact_mut(d + 1).enumerate() {
+            let w = &start[function * d..(function + 1) * d];
+            row.iter_mut().zip(w).for_each(|(theta, w)| *theta = w * inverse);
+            row[d] = if spec.intercept { start[m * d + function] } else { 0.0 };
+        }
+    }
+    theta
 }
 
 /// Several intercepts sum up to 0.

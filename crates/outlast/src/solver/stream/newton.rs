@@ -4,11 +4,10 @@
 //! the metric of the columns' second moments, guards directions that no row of a window supports. A step goes no farther than the smoothing
 //! can tell; one that does not go down is replaced by the best of a dozen on the same ray, which one pass tells.
 
-use super::sums::{Sums, pair};
-use super::{Spec, Work};
+use super::sums::{Gram, Sums, pair};
+use super::{Shape, Spec, Work};
 use crate::error::Result;
-use crate::linalg::{Factor, dot, padded};
-use crate::solver::linear::GramSum;
+use crate::linalg::{Factor, dot};
 
 const SHARES: [f64; 6] = [1.0, 0.9, 0.8, 0.65, 0.5, 0.25];
 const LEAST_DAMPING: f64 = 1e-8;
@@ -32,11 +31,8 @@ impl Work<'_> {
             false => (MOST_STEPS, LITTLE),
         };
         for _ in 0..most {
-            self.control.check()?;
-            let value = self.spec.penalty(&theta) + sums.value;
-            let gradient = self.gradient(&theta, &sums);
-            let Some(direction) = self.direction(&sums, &gradient, damping) else { break };
-            let slope = dot(&gradient, &direction);
+            let value = self.penalty(&theta) + sums.value;
+            let Some((direction, slope)) = self.step(&theta, &sums, damping) else { break };
             if !(-slope > little * value.abs()) || self.control.out_of_time() {
                 break;
             }
@@ -47,7 +43,7 @@ impl Work<'_> {
             let mut length = (TRUST / distance).min(1.0);
             let mut next_theta = along(length);
             let mut next = self.statistics(&next_theta, width)?;
-            if !(self.spec.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
+            if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
                 let steps: Vec<f64> = (1..=RAY).map(|k| length * 0.5f64.powi(k as i32)).collect();
                 let values = self.ray(&theta, &whole, &steps, width)?;
                 let lowest = (0..RAY).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
@@ -71,6 +67,42 @@ impl Work<'_> {
         Ok((theta, sums))
     }
 
+    /// A step, and the decrease that it promises, below 0.
+    pub(super) fn step(&self, theta: &[f64], sums: &Sums, damping: f64) -> Option<(Vec<f64>, f64)> {
+        let Some(penalty) = &self.separable else {
+            let gradient = self.gradient(theta, sums);
+            let direction = self.direction(sums, &gradient, damping)?;
+            let slope = dot(&gradient, &direction);
+            return Some((direction, slope));
+        };
+        let matrix = self.matrix(sums, damping);
+        let target = penalty.step(&self.spec, &matrix, &sums.gradient, theta)?;
+        let direction: Vec<f64> = target.iter().zip(theta).map(|(target, theta)| target - theta).collect();
+        let change = penalty.value(&self.spec, &target) - penalty.value(&self.spec, theta);
+        let slope = dot(&sums.gradient, &direction) + change;
+        Some((direction, slope))
+    }
+
+    /// The largest share of the curvature that is definite.
+    fn matrix(&self, sums: &Sums, damping: f64) -> Vec<f64> {
+        let (spec, size, p) = (&self.spec, self.spec.size(), self.spec.order());
+        let mut near = assemble(spec, &sums.near);
+        (0..size).for_each(|at| near[at * size + at] += damping * self.metric[at % p]);
+        if !sums.far.is_empty() {
+            let far = assemble(spec, &sums.far);
+            for share in SHARES {
+                let matrix: Vec<f64> = near.iter().zip(&far).map(|(near, far)| near - share * far).collect();
+                let mut strict = matrix.clone();
+                pin(spec, &mut strict, &near);
+                (0..size).for_each(|at| strict[at * size + at] -= margin(spec) * near[at * size + at]);
+                if Factor::definite(&strict, size, size).is_some() {
+                    return matrix;
+                }
+            }
+        }
+        near
+    }
+
     fn gradient(&self, theta: &[f64], sums: &Sums) -> Vec<f64> {
         let p = self.spec.order();
         let ridge = |at: usize| if (at + 1).is_multiple_of(p) { 0.0 } else { self.spec.ridge * theta[at] };
@@ -83,7 +115,7 @@ impl Work<'_> {
         let mut near = assemble(spec, &sums.near);
         for at in 0..size {
             let ridge = if (at + 1).is_multiple_of(p) { 0.0 } else { spec.ridge };
-            near[at * size + at] += ridge + damping * self.survey.metric[at % p];
+            near[at * size + at] += ridge + damping * self.metric[at % p];
         }
         let finite = |direction: Vec<f64>| direction.iter().all(|value| value.is_finite()).then_some(direction);
         if !sums.far.is_empty() {
@@ -93,7 +125,7 @@ impl Work<'_> {
                 pin(spec, &mut matrix, &near);
                 // definite with room to spare
                 let mut strict = matrix.clone();
-                (0..size).for_each(|at| strict[at * size + at] -= 0.02 * near[at * size + at]);
+                (0..size).for_each(|at| strict[at * size + at] -= margin(spec) * near[at * size + at]);
                 if Factor::definite(&strict, size, size).is_some() {
                     return Factor::definite(&matrix, size, size).and_then(|factor| finite(factor.solve(&negative)));
                 }
@@ -105,27 +137,50 @@ impl Work<'_> {
     }
 }
 
-/// The Hessian of Gram matrices: sum over pairs (e_a - e_b)(e_a - e_b)' x G_ab.
-fn assemble(spec: &Spec, grams: &[GramSum]) -> Vec<f64> {
+/// By how much, next to the part from rows at 0, a Hessian must be definite. Where both parts are of the same rows (capped losses) they cancel to
+/// what is meant.
+fn margin(spec: &Spec) -> f64 {
+    if spec.shape == Shape::Margin { 0.02 } else { 1e-9 }
+}
+
+/// The second derivative of the smoothed loss.
+#[cfg(test)]
+pub(super) fn hessian(spec: &Spec, sums: &Sums) -> Vec<f64> {
+    let far = assemble(spec, &sums.far);
+    assemble(spec, &sums.near).iter().zip(&far).map(|(near, far)| near - far).collect()
+}
+
+/// The Hessian of Gram matrices: sum over pairs (e_a - e_b)(e_a - e_b)' x G_ab; of losses whose functions are apart one of each
+/// function, or a single one of all.
+fn assemble(spec: &Spec, grams: &[Gram]) -> Vec<f64> {
     let (m, p, size) = (spec.functions, spec.order(), spec.size());
-    let stride = padded(p);
     let mut matrix = vec![0.0; size * size];
-    let mut add = |a: usize, b: usize, gram: &GramSum, sign: f64| {
+    let mut add = |a: usize, b: usize, gram: &Gram, sign: f64| {
         for i in 0..p {
             for j in 0..p {
-                let (low, high) = (i.max(j), i.min(j));
-                matrix[(a * p + i) * size + b * p + j] += sign * gram.matrix[low * stride + high];
+                matrix[(a * p + i) * size + b * p + j] += sign * gram.at(i, j);
             }
         }
     };
+    if spec.shape != Shape::Margin && m > 1 {
+        if let [whole] = grams
+            && !whole.is_empty()
+        {
+            (0..size * size).for_each(|at| matrix[at] = whole.at(at / size, at % size));
+        } else if grams.len() == m {
+            let filled = grams.iter().enumerate().filter(|(_, gram)| !gram.is_empty());
+            filled.for_each(|(function, gram)| add(function, function, gram, 1.0));
+        }
+        return matrix;
+    }
     if m == 1 {
-        add(0, 0, &grams[0], 1.0);
+        grams.iter().filter(|gram| !gram.is_empty()).for_each(|gram| add(0, 0, gram, 1.0));
         return matrix;
     }
     for a in 0..m {
         for b in a + 1..m {
             let gram = &grams[pair(a, b, m)];
-            if gram.count > 0 {
+            if !gram.is_empty() {
                 add(a, a, gram, 1.0);
                 add(b, b, gram, 1.0);
                 add(a, b, gram, -1.0);
@@ -148,7 +203,7 @@ fn pin(spec: &Spec, matrix: &mut [f64], near: &[f64]) {
             }
             matrix[at * size + at] = 1.0;
         }
-    } else if m > 1 {
+    } else if m > 1 && !matches!(spec.shape, Shape::Capped { .. }) {
         let mean = places.iter().map(|&at| near[at * size + at]).sum::<f64>() / m as f64;
         let mean = mean.max(f64::MIN_POSITIVE);
         for &a in &places {

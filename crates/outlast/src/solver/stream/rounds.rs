@@ -23,6 +23,10 @@ const TINY_WIDTH: f64 = 1e-12;
 const LEAST_WIDTH: f64 = 1e-5;
 const HALVINGS: i32 = 14;
 
+/// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
+const PIECES: usize = 8;
+const LEAST_PIECE: usize = 40;
+
 /// The end of Newton's method.
 struct Descended {
     theta: Vec<f64>,
@@ -32,6 +36,10 @@ struct Descended {
 }
 
 impl Descended {
+    fn lower(self, other: Descended) -> Descended {
+        if other.objective() < self.objective() { other } else { self }
+    }
+
     fn objective(&self) -> f64 {
         self.trace[self.trace.len() - 1]
     }
@@ -53,26 +61,43 @@ impl Work<'_> {
         // the errors of the scores that the sample and that all rows leave
         let error = |rows: f64| 3.0 * (self.spec.size() as f64 / rows.max(1.0)).sqrt();
         let widest = WIDEST.min(self.spec.ceiling);
-        let width = error(self.survey.sample.rows() as f64).clamp(NARROWEST, widest);
-        let last = error(self.survey.rows as f64).clamp(NARROWEST, width);
-        let start = self.solve_sample(task.loss, options)?;
+        let width = error(self.survey.sample().rows() as f64).clamp(NARROWEST, widest);
+        let last = error(self.survey.total() as f64).clamp(NARROWEST, width);
+        let all = 0..self.survey.sample().rows();
+        let start = self.solve_sample(all.clone(), task.loss, options)?;
         let mut lowest = self.down(start, width, last)?;
         if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
             // the end that the plain optimum leads to may be another one
-            let plain = self.solve_sample(task.loss.untruncated(), options)?;
-            let other = self.down(plain, widest, last)?;
-            if other.objective() < lowest.objective() {
-                lowest = other;
+            let plain = self.solve_sample(all, task.loss.untruncated(), options)?;
+            lowest = lowest.lower(self.down(plain, widest, last)?);
+            // and so may be those of smaller samples
+            if let Some((other, width)) = self.best_of_pieces(task, options)? {
+                lowest = lowest.lower(self.down(other, width.min(widest).max(last), last)?);
             }
         }
         self.rounds(lowest, options, most)
+    }
+
+    /// The lowest of the answers on pieces of the sample, in the objective of all rows, and how far off its scores are.
+    fn best_of_pieces(&mut self, task: &Task, options: &Options) -> Result<Option<(Vec<f64>, f64)>> {
+        let rows = self.survey.sample().rows() / PIECES;
+        if rows < LEAST_PIECE * self.spec.size() {
+            return Ok(None);
+        }
+        let piece = |at: usize| self.solve_sample(at * rows..(at + 1) * rows, task.loss, options);
+        let thetas = (0..PIECES).map(piece).collect::<Result<Vec<_>>>()?;
+        let losses = self.asking.losses(&self.spec, &thetas)?;
+        let objective = |at: &usize| losses[*at] + self.penalty(&thetas[*at]);
+        let lowest = (0..PIECES).min_by(|a, b| objective(a).total_cmp(&objective(b))).unwrap_or(0);
+        let width = 3.0 * (self.spec.size() as f64 / rows as f64).sqrt();
+        Ok(Some((thetas[lowest].clone(), width)))
     }
 
     /// Newton's method from a start, with widths that fall from one to another.
     fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
         let mut width = from;
         let mut sums = self.statistics(&start, width)?;
-        let bound = self.spec.penalty(&start) + sums.loss;
+        let bound = self.penalty(&start) + sums.loss;
         let mut theta = start.clone();
         loop {
             (theta, sums) = self.descend(theta, sums, width)?;
@@ -82,7 +107,7 @@ impl Work<'_> {
             width = (NARROWING * width).max(to);
             sums = self.statistics(&theta, width)?;
         }
-        let smoothed = self.spec.penalty(&theta) + sums.loss;
+        let smoothed = self.penalty(&theta) + sums.loss;
         let (theta, trace) = if smoothed <= bound { (theta, vec![bound, smoothed]) } else { (start, vec![bound]) };
         Ok(Descended { theta, sums, trace })
     }
@@ -105,16 +130,16 @@ impl Work<'_> {
         // what the last solve was made of, and the gap it came with
         let mut before: Option<(Band, f64)> = None;
         for round in 0..ROUNDS {
-            self.control.check()?;
             if self.control.out_of_time() {
                 best.status = Status::TimeLimit;
                 break;
             }
             let found = self.gather(&now, before.as_ref().map(|(band, _)| band), most)?;
-            let objective = self.spec.penalty(&now.theta) + found.loss;
+            let objective = self.penalty(&now.theta) + found.loss;
             let convex = (objective - found.beyond).max(f64::MIN_POSITIVE);
             let gap = before.as_ref().map_or(f64::INFINITY, |(_, gap)| (gap + found.wrong) / convex);
-            self.control.report(Progress { stage: "stream", step: round, objective, gap });
+            let told = objective * self.largest;
+            self.control.report(Progress { stage: "stream", step: round, objective: told, gap });
             let lower = objective <= best.objective;
             // what is higher by no more than its gap is as good and certified
             if lower || gap <= aim && objective - best.objective <= gap * objective && best.gap > aim {
@@ -171,7 +196,7 @@ impl Work<'_> {
         let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.spec.ceiling));
         let sums = self.statistics(&theta, width)?;
         let (lower, sums) = self.descend(theta.clone(), sums, width)?;
-        let exact = self.spec.penalty(&lower) + sums.loss;
+        let exact = self.penalty(&lower) + sums.loss;
         if exact <= values[lowest].min(best.objective) {
             return Ok((lower, sums));
         }
@@ -196,7 +221,7 @@ impl Work<'_> {
             intercept: spec.intercept,
             ceiling: spec.ceiling,
             reach,
-            metric: self.survey.metric.clone(),
+            metric: self.metric.clone(),
         };
         polish(&near, theta, options.seed, &self.control.silent())
     }

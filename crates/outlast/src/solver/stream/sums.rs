@@ -12,8 +12,9 @@
 //! gradient in z is q, the second derivative 1/delta times the projection onto the face that q lies on: in f a Laplacian on pairs of
 //! classes, so that one weighted Gram matrix sum v (x, 1)(x, 1)' for each pair (one in all for two classes) makes up the Hessian.
 
-use super::Spec;
-use crate::data::Chunk;
+use super::apart::{self, row_loss};
+use super::{Shape, Spec};
+use crate::data::ChunkView;
 use crate::linalg::padded;
 use crate::solver::linear::GramSum;
 use rayon::prelude::*;
@@ -30,6 +31,8 @@ const TILE: usize = 32;
 pub(super) const HALVINGS: usize = 24;
 
 /// A point at which sums are wanted.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct State {
     /// (w_j, b_j) of every function.
     pub theta: Vec<f64>,
@@ -38,25 +41,91 @@ pub(super) struct State {
 }
 
 /// Sums over rows; those of parts add up to those of the whole.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sums {
     /// The smoothed loss.
     pub value: f64,
     /// The loss itself.
     pub loss: f64,
+    /// Rows beyond a cap.
+    pub beyond: u64,
     /// Gradient of the smoothed loss, functions x p.
     pub gradient: Vec<f64>,
     /// Gram matrices of the rows within the windows at 0 and at tau, one for each pair of classes.
-    pub near: Vec<GramSum>,
-    pub far: Vec<GramSum>,
+    pub near: Vec<Gram>,
+    pub far: Vec<Gram>,
     /// Terms whose distance from the nearest kink is at most 2^-k.
     pub within: [u64; HALVINGS],
 }
 
 impl Sums {
-    fn new(spec: &Spec) -> Sums {
+    /// Adds the sums of other rows.
+    pub(super) fn add(&mut self, other: Sums) {
+        self.value += other.value;
+        self.loss += other.loss;
+        self.beyond += other.beyond;
+        add(&mut self.gradient, &other.gradient);
+        let pairs = self.near.iter_mut().zip(&other.near).chain(self.far.iter_mut().zip(&other.far));
+        pairs.for_each(|(sum, part)| sum.add(part));
+        self.within.iter_mut().zip(other.within).for_each(|(sum, part)| *sum += part);
+    }
+}
+
+fn add(total: &mut [f64], part: &[f64]) {
+    total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+}
+
+/// A symmetric matrix: its lower triangle by rows, or nothing where no row has entered.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Gram(Vec<f64>);
+
+impl Gram {
+    pub fn of(mut sum: GramSum, order: usize) -> Gram {
+        if sum.count == 0 {
+            return Gram::default();
+        }
+        sum.flush();
+        let stride = padded(order);
+        Gram((0..order).flat_map(|row| sum.matrix[row * stride..row * stride + row + 1].to_vec()).collect())
+    }
+
+    fn add(&mut self, other: &Gram) {
+        match (self.0.is_empty(), other.0.is_empty()) {
+            (true, _) => self.0.clone_from(&other.0),
+            (false, true) => {}
+            (false, false) => add(&mut self.0, &other.0),
+        }
+    }
+
+    /// Whether no row has entered.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// An entry.
+    pub fn at(&self, a: usize, b: usize) -> f64 {
+        let (low, high) = (a.max(b), a.min(b));
+        self.0[low * (low + 1) / 2 + high]
+    }
+}
+
+/// The sums of a piece while rows enter.
+struct Growing {
+    value: f64,
+    loss: f64,
+    gradient: Vec<f64>,
+    near: Vec<GramSum>,
+    far: Vec<GramSum>,
+    within: [u64; HALVINGS],
+}
+
+impl Growing {
+    fn new(spec: &Spec) -> Growing {
         let gram = || GramSum::with_tile(spec.isa, padded(spec.order()), TILE);
         let grams = |wanted: bool| (0..if wanted { spec.pairs() } else { 0 }).map(|_| gram()).collect();
-        Sums {
+        Growing {
             value: 0.0,
             loss: 0.0,
             gradient: vec![0.0; spec.size()],
@@ -66,14 +135,17 @@ impl Sums {
         }
     }
 
-    /// Adds the sums of other rows.
-    pub(super) fn add(&mut self, other: Sums) {
-        self.value += other.value;
-        self.loss += other.loss;
-        self.gradient.iter_mut().zip(&other.gradient).for_each(|(sum, part)| *sum += part);
-        let pairs = self.near.iter_mut().zip(other.near).chain(self.far.iter_mut().zip(other.far));
-        pairs.for_each(|(sum, part)| sum.merge(part));
-        self.within.iter_mut().zip(other.within).for_each(|(sum, part)| *sum += part);
+    fn grown(self, order: usize) -> Sums {
+        let grams = |sums: Vec<GramSum>| sums.into_iter().map(|sum| Gram::of(sum, order)).collect();
+        Sums {
+            value: self.value,
+            loss: self.loss,
+            beyond: 0,
+            gradient: self.gradient,
+            near: grams(self.near),
+            far: grams(self.far),
+            within: self.within,
+        }
     }
 }
 
@@ -89,12 +161,13 @@ pub(super) struct Scored<'a> {
     pub others: &'a [Vec<f64>],
 }
 
-/// Visits the rows of a chunk on all threads: `visit` gets blocks with the scores for `thetas`, and the sums of its piece, which are handed
+/// Visits the rows of a chunk, on all threads where `parallel`: `visit` gets blocks with the scores for `thetas`, and the sums of its piece, which are handed
 /// back in order of rows.
 pub(super) fn sweep<A: Send>(
-    chunk: &Chunk,
+    chunk: &ChunkView,
     spec: &Spec,
     thetas: &[&[f64]],
+    parallel: bool,
     new: impl Fn() -> A + Sync,
     visit: impl Fn(&Scored, &mut A) + Sync,
 ) -> Vec<A> {
@@ -130,19 +203,23 @@ pub(super) fn sweep<A: Send>(
         }
         accumulator
     };
-    (0..rows.div_ceil(piece).max(1)).into_par_iter().map(work).collect()
+    let pieces = 0..rows.div_ceil(piece).max(1);
+    if parallel { pieces.into_par_iter().map(work).collect() } else { pieces.map(work).collect() }
 }
 
 /// The sums over the rows of a chunk at a point: the function that a worker with a part of the data runs.
-pub(super) fn partition_statistics(chunk: &Chunk, spec: &Spec, state: &State) -> Sums {
+pub(super) fn partition_statistics(chunk: &ChunkView, spec: &Spec, state: &State, parallel: bool) -> Sums {
+    if spec.shape != Shape::Margin {
+        return apart::partition_statistics(chunk, spec, state, parallel);
+    }
     let (d, m) = (spec.cols, spec.functions);
     struct Work {
-        sums: Sums,
+        sums: Growing,
         term: Term,
         /// Functions x rows of a block.
         factors: Vec<f64>,
     }
-    let new = || Work { sums: Sums::new(spec), term: Term::new(spec), factors: Vec::new() };
+    let new = || Work { sums: Growing::new(spec), term: Term::new(spec), factors: Vec::new() };
     let visit = |block: &Scored, work: &mut Work| {
         let rows = block.scores.len() / m;
         work.factors.clear();
@@ -188,30 +265,34 @@ pub(super) fn partition_statistics(chunk: &Chunk, spec: &Spec, state: &State) ->
             gradient[d] += factors.iter().sum::<f64>();
         }
     };
-    let parts = sweep(chunk, spec, &[&state.theta], new, visit);
-    let mut total = Sums::new(spec);
-    parts.into_iter().for_each(|part| total.add(part.sums));
+    let parts = sweep(chunk, spec, &[&state.theta], parallel, new, visit);
+    let mut total = Growing::new(spec).grown(spec.order());
+    parts.into_iter().for_each(|part| total.add(part.sums.grown(spec.order())));
     total
 }
 
-/// The smoothed loss at several points of a ray, added to `values`.
+/// The smoothed loss at several points of a ray.
 pub(super) fn partition_ray(
-    chunk: &Chunk,
+    chunk: &ChunkView,
     spec: &Spec,
     ends: [&[f64]; 2],
     steps: &[f64],
     width: f64,
-    values: &mut [f64],
-) {
+    parallel: bool,
+) -> Vec<f64> {
     let m = spec.functions;
-    let new = || (vec![0.0; steps.len()], Term::new(spec), vec![0.0; m]);
-    let visit = |block: &Scored, (values, term, scores): &mut (Vec<f64>, Term, Vec<f64>)| {
+    let new = || (vec![0.0; steps.len()], Term::new(spec), vec![0.0; m], Vec::new());
+    let visit = |block: &Scored, (values, term, scores, scratch): &mut (Vec<f64>, Term, Vec<f64>, Vec<f64>)| {
         for row in 0..block.scores.len() / m {
             let at = block.first + row;
             for (value, step) in values.iter_mut().zip(steps) {
                 for function in 0..m {
                     let (from, to) = (block.scores[row * m + function], block.others[0][row * m + function]);
                     scores[function] = from + step * (to - from);
+                }
+                if spec.shape != Shape::Margin {
+                    *value += chunk.weight(at) * row_loss(spec, chunk.codes[at], scores, width, scratch);
+                    continue;
                 }
                 for &(anchor, factor) in spec.terms(chunk.codes[at]) {
                     let slack = term.slacks(scores, anchor);
@@ -224,9 +305,36 @@ pub(super) fn partition_ray(
             }
         }
     };
-    for part in sweep(chunk, spec, &ends, new, visit) {
-        values.iter_mut().zip(part.0).for_each(|(value, part)| *value += part);
-    }
+    let mut values = vec![0.0; steps.len()];
+    sweep(chunk, spec, &ends, parallel, new, visit).iter().for_each(|part| add(&mut values, &part.0));
+    values
+}
+
+/// The loss itself at several points.
+pub(super) fn partition_losses(chunk: &ChunkView, spec: &Spec, thetas: &[Vec<f64>], parallel: bool) -> Vec<f64> {
+    let m = spec.functions;
+    let new = || (vec![0.0; thetas.len()], Term::new(spec), Vec::new());
+    let visit = |block: &Scored, (values, term, scratch): &mut (Vec<f64>, Term, Vec<f64>)| {
+        for row in 0..block.scores.len() / m {
+            let at = block.first + row;
+            let of_points = std::iter::once(block.scores).chain(block.others.iter().map(Vec::as_slice));
+            for (value, scores) in values.iter_mut().zip(of_points) {
+                let scores = &scores[row * m..(row + 1) * m];
+                if spec.shape != Shape::Margin {
+                    *value += chunk.weight(at) * row_loss(spec, chunk.codes[at], scores, 0.0, scratch);
+                    continue;
+                }
+                for &(anchor, factor) in spec.terms(chunk.codes[at]) {
+                    let slack = term.slacks(scores, anchor);
+                    *value += chunk.weight(at) * factor * slack.clamp(0.0, spec.ceiling);
+                }
+            }
+        }
+    };
+    let points: Vec<&[f64]> = thetas.iter().map(Vec::as_slice).collect();
+    let mut values = vec![0.0; thetas.len()];
+    sweep(chunk, spec, &points, parallel, new, visit).iter().for_each(|part| add(&mut values, &part.0));
+    values
 }
 
 /// One term: its slacks, and the smoothed loss with its derivatives.
@@ -384,6 +492,7 @@ pub(super) fn pair(a: usize, b: usize, classes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Chunk;
     use crate::linalg::Isa;
 
     /// Relative error of a central difference.
@@ -401,6 +510,7 @@ mod tests {
             ridge: 0.1,
             unit: 0.5,
             intercept: true,
+            shape: Shape::Margin,
             isa: Isa::detect(),
         }
     }
@@ -431,7 +541,9 @@ mod tests {
             let (spec, chunk) = (spec(classes, ceiling), chunk(50, classes));
             let mut noise = noise(classes as u64);
             let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
-            let at = |theta: &[f64]| partition_statistics(&chunk, &spec, &State { theta: theta.to_vec(), width: 0.7 });
+            let at = |theta: &[f64]| {
+                partition_statistics(&chunk.view(), &spec, &State { theta: theta.to_vec(), width: 0.7 }, true)
+            };
             let mut gradient = at(&theta).gradient;
             spec.normalise(&mut gradient);
             for place in 0..theta.len() {
@@ -457,7 +569,7 @@ mod tests {
             let (spec, chunk) = (spec(classes, 1.5), chunk(200, classes));
             let mut noise = noise(3);
             let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
-            let sums = partition_statistics(&chunk, &spec, &State { theta, width: 1e-9 });
+            let sums = partition_statistics(&chunk.view(), &spec, &State { theta, width: 1e-9 }, false);
             assert!((sums.value - sums.loss).abs() <= 1e-9 * sums.loss, "{} and {}", sums.value, sums.loss);
         }
     }
@@ -467,7 +579,7 @@ mod tests {
         let (spec, whole) = (spec(3, 1.5), chunk(90, 3));
         let mut noise = noise(5);
         let state = State { theta: (0..spec.size()).map(|_| noise()).collect(), width: 0.4 };
-        let mut total = partition_statistics(&Chunk::default(), &spec, &state);
+        let mut total = partition_statistics(&ChunkView::default(), &spec, &state, false);
         for rows in [0..0, 0..31, 31..32, 32..90] {
             let part = Chunk {
                 first: rows.start as u64,
@@ -475,9 +587,9 @@ mod tests {
                 codes: whole.codes[rows.clone()].to_vec(),
                 weights: whole.weights[rows].to_vec(),
             };
-            total.add(partition_statistics(&part, &spec, &state));
+            total.add(partition_statistics(&part.view(), &spec, &state, false));
         }
-        let wanted = partition_statistics(&whole, &spec, &state);
+        let wanted = partition_statistics(&whole.view(), &spec, &state, true);
         assert!((total.value - wanted.value).abs() <= 1e-12 * wanted.value);
         assert_eq!(total.within, wanted.within);
         let pairs = total.gradient.iter().zip(&wanted.gradient);

@@ -15,6 +15,7 @@ pub(crate) struct Aligned {
 
 // SAFETY: `Aligned` owns its storage, like a Vec<f32>.
 unsafe impl Send for Aligned {}
+// SAFETY: likewise.
 unsafe impl Sync for Aligned {}
 
 impl Aligned {
@@ -38,7 +39,7 @@ impl Aligned {
 
 fn layout(capacity: usize) -> Layout {
     // a size that overflows isize could never be allocated: stopping here is the honest answer
-    Layout::from_size_align(4 * capacity, 64).expect("less than half the address space")
+    Layout::array::<f32>(capacity).and_then(|layout| layout.align_to(64)).expect("less than half the address space")
 }
 
 /// From this many bytes on, storage comes straight from the system: pages that are never touched are never taken.

@@ -1,4 +1,9 @@
 //! The micro-kernels, written once over [`Lanes`] and instantiated per instruction set, map and sink.
+//!
+//! Every unsafe function here passes on the same promises, which the three public ones make good: the instruction set was detected; a panel
+//! has [`PANEL`] offsets and as many values for each column; a block's offsets, coefficients, starts and terms are as long as its
+//! slots say, and its entries name columns of the panel ([`pack`](super::pack) builds both so); `out` or `to` has room for what
+//! the sink writes.
 
 use super::pack::{Block, Entries, Panel};
 use super::prepared::Map;
@@ -25,6 +30,7 @@ pub(super) fn spread(isa: Isa, map: Map, panel: Panel, block: &Block, groups: Ra
 /// # Safety
 /// `to` must be valid for writing 64 values at each multiple of `stride`, one per block row.
 pub(super) unsafe fn store(isa: Isa, map: Map, panel: Panel, block: &Block, to: *mut f32, stride: usize) {
+    // SAFETY: `isa` was detected; `to` is the caller's promise.
     unsafe { dispatch::<STORE>(isa, map, panel, block, 0..block.groups, std::ptr::null_mut(), to, stride) }
 }
 
@@ -45,6 +51,7 @@ macro_rules! for_isa {
         unsafe fn $name<const SINK: u8>(
             map: Map, panel: Panel, block: &Block, groups: Range<usize>, out: *mut f64, to: *mut f32, stride: usize,
         ) {
+            // SAFETY: the promises of the module's head.
             unsafe {
                 match map {
                     Map::Exp2 => run::<$lanes, $groups, SINK, EXP2>(0, panel, block, groups, out, to, stride),
@@ -75,6 +82,7 @@ unsafe fn dispatch<const SINK: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
@@ -88,6 +96,7 @@ unsafe fn dispatch<const SINK: u8>(
 
 #[inline(always)]
 unsafe fn apply<L: Lanes, const MAP: u8>(t: L::Vector, degree: u32) -> L::Vector {
+    // SAFETY: the promises of the module's head.
     unsafe {
         match MAP {
             // t = -gamma |x - z|^2 up to rounding, which must not make it positive
@@ -131,6 +140,7 @@ unsafe fn run<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         let mut start = 0;
         while start < PANEL {
@@ -163,6 +173,7 @@ struct Slice<L: Lanes, const G: usize> {
 impl<L: Lanes, const G: usize> Slice<L, G> {
     #[inline(always)]
     unsafe fn new(panel: Panel, start: usize) -> Self {
+        // SAFETY: the promises of the module's head.
         unsafe {
             let mut offsets = [L::splat(0.0); G];
             for g in 0..G {
@@ -174,6 +185,7 @@ impl<L: Lanes, const G: usize> Slice<L, G> {
 
     #[inline(always)]
     unsafe fn starting_at(&self, offset: f32) -> [L::Vector; G] {
+        // SAFETY: the promises of the module's head.
         unsafe {
             let mut t = self.offsets;
             for g in 0..G {
@@ -196,6 +208,7 @@ unsafe fn dense<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         for group in groups {
             if block.rows == 1 {
@@ -247,6 +260,7 @@ unsafe fn single<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         let mut t = slice.starting_at(*block.offsets.get_unchecked(0));
         let mut x = slice.values;
@@ -281,6 +295,7 @@ unsafe fn sparse<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         let mut first = slice.starting_at(*block.offsets.get_unchecked(2 * group));
         let mut second = slice.starting_at(*block.offsets.get_unchecked(2 * group + 1));
@@ -317,6 +332,7 @@ unsafe fn emit<L: Lanes, const G: usize, const SINK: u8, const MAP: u8>(
     to: *mut f32,
     stride: usize,
 ) {
+    // SAFETY: the promises of the module's head.
     unsafe {
         match SINK {
             STORE => {

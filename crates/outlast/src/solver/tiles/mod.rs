@@ -140,6 +140,7 @@ pub(crate) fn store_row(isa: Isa, panels: &Panels, short: &Prepared, row: u32, o
 struct Shared(*mut f32);
 // SAFETY: only handed to tasks that write disjoint elements.
 unsafe impl Sync for Shared {}
+// SAFETY: likewise.
 unsafe impl Send for Shared {}
 
 impl Shared {

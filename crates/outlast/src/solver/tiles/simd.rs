@@ -3,6 +3,11 @@
 //! The tile and SMO kernels are written once, over [`Lanes`], and instantiated for AVX-512, AVX2 and plain Rust; the choice
 //! is made at run time ([`Isa::detect`](crate::linalg::Isa::detect)). A function that uses `Lanes` is `#[inline(always)]` and reached only through a
 //! wrapper that enables the instruction set, so that it compiles to straight vector code.
+//!
+//! Every method is one instruction or a few. All have the same two conditions, those of the trait: the instruction set is there, and
+//! pointers are valid for 16 lanes (loads and stores need no alignment). The body of each relies on these and on nothing else, so
+//! they are not repeated at every one.
+#![allow(clippy::undocumented_unsafe_blocks)]
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;

@@ -13,7 +13,7 @@ function showDetail() {
   if (suspect.suggested === given) verdict.push(", and it looks like that class");
   else verdict.push(", looks like ", bdi(className(suspect.suggested)), ` (${percent(suspect.confidence)} sure)`);
   verdict.push(
-    `. Score ${brief(suspect.score)}, margin ${brief(page.margins[current])}, ${percent(suspect.agreement)} of the repeats agree.`,
+    `. Score ${brief(suspect.score)}, margin ${brief(page.margins[current])}, ${percent(suspect.agreement)} of the fits agree.`,
   );
   byId("verdict").replaceChildren(...verdict);
   byId("reasons").replaceChildren(...suspect.reasons.map((reason) => el("li", {}, bdi(reason))));

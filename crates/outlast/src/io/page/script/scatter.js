@@ -89,9 +89,11 @@ function axisLayout(title, range) {
   };
 }
 
+const MARGIN = { l: 56, r: 12, t: 8, b: 46 };
+
 function chartLayout(more) {
   return {
-    margin: { l: 56, r: 12, t: 8, b: 46 },
+    margin: MARGIN,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     showlegend: false,
@@ -115,6 +117,8 @@ function showMap() {
   [map.x, map.y] = chosen.map((axis) => axis.values());
   const touch = window.matchMedia("(pointer: coarse)").matches;
   const layout = chartLayout({
+    // the buttons stand beside the points, not on them
+    margin: { ...MARGIN, r: 36 },
     xaxis: axisLayout(forPlotly(chosen[0].name), rangeOf(map.x)),
     yaxis: axisLayout(forPlotly(chosen[1].name), rangeOf(map.y)),
     hovermode: false,

@@ -52,7 +52,7 @@ const tableColumns = [
   {
     key: "agreement",
     title: "Agree",
-    hint: "Share of the repeats that agree",
+    hint: "Share of the fits without the row that agree",
     width: 4.8,
     number: true,
     descending: true,

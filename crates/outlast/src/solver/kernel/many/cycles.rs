@@ -63,13 +63,13 @@ fn longest_walks(isa: Isa, arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, V
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn walks_avx512(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+fn walks_avx512(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
     walks(arcs, k, width)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn walks_avx2(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
+fn walks_avx2(arcs: &[f64], k: usize, width: usize) -> (Vec<f64>, Vec<u64>) {
     walks(arcs, k, width)
 }
 

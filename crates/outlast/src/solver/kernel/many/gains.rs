@@ -138,13 +138,13 @@ pub(super) fn gains(sheet: &Sheet, support: &Support) -> Gains {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn scan_avx512(sheet: &Sheet, support: &Support, gains: &mut Gains, rows: Range<usize>) {
+fn scan_avx512(sheet: &Sheet, support: &Support, gains: &mut Gains, rows: Range<usize>) {
     scan(sheet, support, gains, rows);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn scan_avx2(sheet: &Sheet, support: &Support, gains: &mut Gains, rows: Range<usize>) {
+fn scan_avx2(sheet: &Sheet, support: &Support, gains: &mut Gains, rows: Range<usize>) {
     scan(sheet, support, gains, rows);
 }
 

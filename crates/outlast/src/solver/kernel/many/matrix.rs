@@ -240,16 +240,21 @@ fn extremes(ranges: Ranges, x: &[f64], gradient: &[f64]) -> (f64, f64) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
 unsafe fn gather_avx512(from: &[f32], columns: &[u32], out: &mut [f32]) {
+    // SAFETY: the instruction set is enabled here; the rest is the caller's promise, passed on.
     unsafe { gather::<Avx512>(from, columns, out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn gather_avx2(from: &[f32], columns: &[u32], out: &mut [f32]) {
+    // SAFETY: as above.
     unsafe { gather::<Avx2>(from, columns, out) }
 }
 
-/// out_j = from[columns_j], the columns being in range.
+/// out_j = from[columns_j].
+///
+/// # Safety
+/// The instruction set must be present, and every column below the length of `from`.
 #[inline(always)]
 unsafe fn gather<L: Lanes>(from: &[f32], columns: &[u32], out: &mut [f32]) {
     for (out, columns) in out.chunks_exact_mut(LANES).zip(columns.chunks_exact(LANES)) {
@@ -260,13 +265,13 @@ unsafe fn gather<L: Lanes>(from: &[f32], columns: &[u32], out: &mut [f32]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn add_difference_avx512(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
+fn add_difference_avx512(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
     add_difference(plus, minus, factor, sheet, class);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn add_difference_avx2(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
+fn add_difference_avx2(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, class: usize) {
     add_difference(plus, minus, factor, sheet, class);
 }
 
@@ -285,16 +290,21 @@ fn add_difference(plus: &[f32], minus: &[f32], factor: f64, sheet: &mut Sheet, c
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
 unsafe fn add_rows_avx512(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
+    // SAFETY: the instruction set is enabled here.
     unsafe { add_rows::<Avx512>(rows, start, factors, sums) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn add_rows_avx2(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
+    // SAFETY: the instruction set is enabled here.
     unsafe { add_rows::<Avx2>(rows, start, factors, sums) }
 }
 
 /// sums += sum_r factors_r rows_r[start..], eight products in f32 at a time, then f64. `sums` is a multiple of 64 long.
+///
+/// # Safety
+/// The instruction set must be present; lengths are checked.
 #[inline(always)]
 unsafe fn add_rows<L: Lanes>(rows: &[&[f32]], start: usize, factors: &[f32], sums: &mut [f64]) {
     const WIDTH: usize = PANEL / LANES;

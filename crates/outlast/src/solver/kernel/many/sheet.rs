@@ -201,13 +201,13 @@ pub(super) fn snap(q: f64, knot: f64, tiny: f64) -> f64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-unsafe fn add_column_avx512(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
+fn add_column_avx512(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
     add_column(h, classes, from, to, column);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn add_column_avx2(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
+fn add_column_avx2(h: &mut [f64], classes: usize, from: usize, to: usize, column: &[f64]) {
     add_column(h, classes, from, to, column);
 }
 

@@ -1,0 +1,387 @@
+//! The seam between a solver and the rows: a pass asks one question about all rows, and the answers of parts add up.
+//!
+//! ```text
+//! Request  --(as it is, or as bytes)-->  every part of the rows  --Request::answer-->  Answer + Answer + ... = Answer
+//! ```
+//!
+//! A request is small (a point theta and a few numbers), an answer is of a size that does not depend on the number of rows: sums of O(d k) or
+//! O((d k)^2) values, and no more sampled or gathered rows than the request allows. [`Local`] reads chunks in this process. Where parts lie in
+//! other processes, [`Messages`] hands the request as bytes to whoever reaches them, and gets the sum of their answers as bytes.
+
+use super::Spec;
+use super::band::{Band, Found, partition_band};
+use super::sums::{State, Sums, partition_losses, partition_ray, partition_statistics};
+use super::survey::{Survey, SurveyAsk, partition_survey};
+use crate::control::Control;
+use crate::data::{Chunk, ChunkView, Chunks};
+use crate::error::{Error, Result};
+
+/// A question about all rows.
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub struct Request(pub(super) Ask);
+
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub(super) enum Ask {
+    Survey(SurveyAsk),
+    Statistics { spec: Spec, state: State },
+    Ray { spec: Spec, ends: [Vec<f64>; 2], steps: Vec<f64>, width: f64 },
+    Losses { spec: Spec, thetas: Vec<Vec<f64>> },
+    Gather { spec: Spec, now: Band, before: Option<Band>, most: usize },
+}
+
+/// What some rows answer to a [`Request`].
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub struct Answer(pub(super) Told);
+
+#[derive(Debug, Clone)]
+#[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
+pub(super) enum Told {
+    Survey(Survey),
+    Statistics(Sums),
+    /// A value for each point that was asked about.
+    Values(Vec<f64>),
+    Gather(Found),
+}
+
+impl Request {
+    /// The answer of some rows, on all threads of the pool or on this one. Rows that can't be used are refused by the first request
+    /// of a fit, a survey.
+    pub fn answer(&self, rows: &ChunkView, parallel: bool) -> Result<Answer> {
+        let told = match &self.0 {
+            Ask::Survey(ask) => Told::Survey(partition_survey(rows, ask)?),
+            Ask::Statistics { spec, state } => {
+                self.fits(rows, spec)?;
+                Told::Statistics(partition_statistics(rows, spec, state, parallel))
+            }
+            Ask::Ray { spec, ends, steps, width } => {
+                self.fits(rows, spec)?;
+                Told::Values(partition_ray(rows, spec, [&ends[0], &ends[1]], steps, *width, parallel))
+            }
+            Ask::Losses { spec, thetas } => {
+                self.fits(rows, spec)?;
+                Told::Values(partition_losses(rows, spec, thetas, parallel))
+            }
+            Ask::Gather { spec, now, before, most } => {
+                self.fits(rows, spec)?;
+                Told::Gather(partition_band(rows, spec, now, before.as_ref(), *most, parallel))
+            }
+        };
+        Ok(Answer(told))
+    }
+
+    fn fits(&self, rows: &ChunkView, spec: &Spec) -> Result<()> {
+        let known = rows.codes.iter().all(|code| (*code as usize) < spec.terms.len());
+        match rows.x.len() == rows.rows() * spec.cols && known {
+            true => Ok(()),
+            false => Err(Error::shape("X", "rows of another table", "those that were surveyed")),
+        }
+    }
+
+    /// The same, asking no more of further rows than can still matter.
+    fn after(&mut self, so_far: &Answer) {
+        if let (Ask::Survey(ask), Told::Survey(survey)) = (&mut self.0, &so_far.0) {
+            ask.below = ask.below.min(survey.limit);
+        }
+    }
+}
+
+impl Answer {
+    /// Adds the answer of other rows, which follow.
+    pub fn add(&mut self, other: Answer) -> Result<()> {
+        match (&mut self.0, other.0) {
+            (Told::Survey(sum), Told::Survey(part)) => sum.add(part),
+            (Told::Statistics(sum), Told::Statistics(part)) => sum.add(part),
+            (Told::Values(sum), Told::Values(part)) => sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part),
+            (Told::Gather(sum), Told::Gather(part)) => sum.add(part),
+            _ => return Err(unexpected()),
+        }
+        Ok(())
+    }
+}
+
+fn unexpected() -> Error {
+    Error::shape("an answer", "another kind than was asked for", "sums of the rows of every part")
+}
+
+/// Rows that can be asked, wherever they are.
+pub trait Passes: Send {
+    /// Number of columns.
+    fn cols(&self) -> usize;
+
+    /// What was taken off each column, see [`Chunks::shift`].
+    fn shift(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Number of rows, where that is known beforehand.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// The answer of all rows.
+    fn pass(&mut self, request: &Request, control: &Control) -> Result<Answer>;
+}
+
+/// Rows in chunks, read in this process.
+pub struct Local<'a> {
+    rows: &'a mut dyn Chunks,
+    chunk: Chunk,
+}
+
+impl<'a> Local<'a> {
+    /// These rows.
+    pub fn new(rows: &'a mut dyn Chunks) -> Local<'a> {
+        Local { rows, chunk: Chunk::default() }
+    }
+}
+
+impl Passes for Local<'_> {
+    fn cols(&self) -> usize {
+        self.rows.cols()
+    }
+
+    fn shift(&self) -> &[f64] {
+        self.rows.shift()
+    }
+
+    fn pass(&mut self, request: &Request, control: &Control) -> Result<Answer> {
+        let mut request = request.clone();
+        let mut total: Option<Answer> = None;
+        self.rows.rewind()?;
+        while self.rows.next(&mut self.chunk)? {
+            control.check()?;
+            let part = request.answer(&self.chunk.view(), true)?;
+            match &mut total {
+                None => total = Some(part),
+                Some(total) => total.add(part)?,
+            }
+            total.iter().for_each(|total| request.after(total));
+        }
+        match total {
+            Some(total) => Ok(total),
+            None => request.answer(&ChunkView::default(), true),
+        }
+    }
+}
+
+/// Rows in other places: `ask` gets a request as bytes and returns the sum of all parts' answers as bytes.
+#[cfg(feature = "wire")]
+pub struct Messages<F> {
+    /// Number of columns.
+    pub cols: usize,
+    /// Number of rows.
+    pub rows: u64,
+    /// What was taken off each column; empty for nothing.
+    pub shift: Vec<f64>,
+    /// The way to the parts.
+    pub ask: F,
+}
+
+#[cfg(feature = "wire")]
+impl<F: FnMut(Vec<u8>) -> Result<Vec<u8>> + Send> Passes for Messages<F> {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn shift(&self) -> &[f64] {
+        &self.shift
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn pass(&mut self, request: &Request, control: &Control) -> Result<Answer> {
+        control.check()?;
+        Answer::from_bytes(&(self.ask)(request.to_bytes()?)?)
+    }
+}
+
+/// Bytes: those of postcard, a binary form of serde's data. Both ends are of the same version of this crate, which the first byte tells.
+#[cfg(feature = "wire")]
+mod wire {
+    use super::{Answer, Request};
+    use crate::error::{Error, Result};
+    use serde::{Serialize, de::DeserializeOwned};
+
+    const VERSION: u8 = 1;
+
+    fn write(value: &impl Serialize) -> Result<Vec<u8>> {
+        let wrong =
+            |error: postcard::Error| Error::shape("a message", error.to_string(), "something that fits in memory");
+        postcard::to_extend(value, vec![VERSION]).map_err(wrong)
+    }
+
+    fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+        let wrong = |found: String| Error::shape("a message", found, "one of the same version of outlast");
+        match bytes.split_first() {
+            Some((&VERSION, rest)) => postcard::from_bytes(rest).map_err(|error| wrong(error.to_string())),
+            Some((version, _)) => Err(wrong(format!("version {version}"))),
+            None => Err(wrong("no bytes".to_string())),
+        }
+    }
+
+    impl Request {
+        /// As bytes.
+        pub fn to_bytes(&self) -> Result<Vec<u8>> {
+            write(self)
+        }
+
+        /// From bytes.
+        pub fn from_bytes(bytes: &[u8]) -> Result<Request> {
+            read(bytes)
+        }
+    }
+
+    impl Answer {
+        /// As bytes.
+        pub fn to_bytes(&self) -> Result<Vec<u8>> {
+            write(self)
+        }
+
+        /// From bytes.
+        pub fn from_bytes(bytes: &[u8]) -> Result<Answer> {
+            read(bytes)
+        }
+    }
+}
+
+/// One call for each kind of request, with the answer it gets.
+pub(super) struct Asking<'a> {
+    pub passes: &'a mut dyn Passes,
+    pub control: &'a Control<'a>,
+    pub count: usize,
+}
+
+impl Asking<'_> {
+    fn told(&mut self, ask: Ask) -> Result<Told> {
+        self.control.check()?;
+        self.count += 1;
+        Ok(self.passes.pass(&Request(ask), self.control)?.0)
+    }
+
+    pub fn survey(&mut self, ask: SurveyAsk) -> Result<Survey> {
+        match self.told(Ask::Survey(ask))? {
+            Told::Survey(survey) => Ok(survey),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub fn statistics(&mut self, spec: &Spec, state: State) -> Result<Sums> {
+        match self.told(Ask::Statistics { spec: spec.clone(), state })? {
+            Told::Statistics(sums) => Ok(sums),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub fn ray(&mut self, spec: &Spec, ends: [&[f64]; 2], steps: &[f64], width: f64) -> Result<Vec<f64>> {
+        let (ends, steps) = (ends.map(<[f64]>::to_vec), steps.to_vec());
+        match self.told(Ask::Ray { spec: spec.clone(), ends, steps, width })? {
+            Told::Values(values) => Ok(values),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub fn losses(&mut self, spec: &Spec, thetas: &[Vec<f64>]) -> Result<Vec<f64>> {
+        match self.told(Ask::Losses { spec: spec.clone(), thetas: thetas.to_vec() })? {
+            Told::Values(values) => Ok(values),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub fn gather(&mut self, spec: &Spec, now: &Band, before: Option<&Band>, most: usize) -> Result<Found> {
+        let (spec, now, before) = (spec.clone(), now.clone(), before.cloned());
+        match self.told(Ask::Gather { spec, now, before, most })? {
+            Told::Gather(found) => Ok(found),
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "wire"))]
+mod tests {
+    use super::super::{Options, Shape, Task, sample_size, solve, survey};
+    use super::*;
+    use crate::data::Parts;
+    use crate::problem::Loss;
+
+    fn parts() -> Vec<Chunk> {
+        let mut state = 1u64 << 63 | 77;
+        let mut next = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1 << 24) as f32
+        };
+        let part = |rows: usize, next: &mut dyn FnMut() -> f32| {
+            let codes: Vec<u32> = (0..rows).map(|_| u32::from(next() < 0.5)).collect();
+            let x = codes.iter().flat_map(|code| [next() + 0.4 * *code as f32, next()]).collect();
+            Chunk { first: 0, x, codes, weights: Vec::new() }
+        };
+        [3000, 0, 1, 5000].map(|rows| part(rows, &mut next)).to_vec()
+    }
+
+    fn task(loss: Loss) -> Task {
+        Task {
+            classes: 2,
+            terms: vec![vec![(0, 0.1)], vec![(1, 0.1)]],
+            shape: Shape::Margin,
+            loss,
+            penalty: None,
+            starts: Vec::new(),
+            intercept: true,
+            memory: 1 << 20,
+        }
+    }
+
+    fn solved(passes: &mut dyn Passes, loss: Loss) -> f64 {
+        let (options, control) = (Options::default(), Control::default());
+        let sampled = sample_size(2, 2, 1 << 20);
+        let first = survey(passes, 2, sampled, 3, &control).unwrap();
+        solve(passes, first, &task(loss), &options, &control).unwrap().objective
+    }
+
+    #[test]
+    fn messages_give_the_answer_of_chunks() {
+        for loss in [Loss::hinge(), Loss::hinge().truncated_at(-1.0).unwrap()] {
+            let mut rows = Parts::new(2, parts());
+            let wanted = solved(&mut Local::new(&mut rows), loss);
+            let mut numbered = parts();
+            let mut first = 0;
+            for part in &mut numbered {
+                part.first = first;
+                first += part.rows() as u64;
+            }
+            let ask = |bytes: Vec<u8>| {
+                let request = Request::from_bytes(&bytes)?;
+                // added up in another order, as a tree does
+                let mut total = request.answer(&numbered[3].view(), false)?;
+                for part in [0, 2, 1] {
+                    let answer = request.answer(&numbered[part].view(), false)?;
+                    total.add(Answer::from_bytes(&answer.to_bytes()?)?)?;
+                }
+                total.to_bytes()
+            };
+            let found = solved(&mut Messages { cols: 2, rows: first, shift: Vec::new(), ask }, loss);
+            assert!((found - wanted).abs() <= 1e-9 * wanted, "{found} and {wanted}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        assert!(Request::from_bytes(&[]).is_err() && Answer::from_bytes(&[]).is_err());
+        assert!(Request::from_bytes(&[9, 0, 0]).unwrap_err().to_string().contains("version 9"));
+        let ask = SurveyAsk { classes: 2, cols: 2, most: 5, below: u64::MAX, seed: 0 };
+        let bytes = Request(Ask::Survey(ask.clone())).to_bytes().unwrap();
+        for length in 0..bytes.len() {
+            assert!(Request::from_bytes(&bytes[..length]).is_err());
+        }
+        // an answer to another question does not add up
+        let chunk = &parts()[0];
+        let mut survey = Request(Ask::Survey(ask)).answer(&chunk.view(), false).unwrap();
+        assert!(survey.add(Answer(Told::Values(vec![1.0]))).is_err());
+    }
+}

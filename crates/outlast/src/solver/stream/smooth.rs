@@ -1,0 +1,123 @@
+//! Losses and penalties without an exact end on gathered rows: capped losses, and penalties sum rate |w|^q. Newton's method on the smoothed loss goes on until
+//! what the smoothing adds can't be seen.
+//!
+//! A pass tells both the smoothed loss and the loss itself, so that what the smoothing adds is measured and not estimated: with rows spread evenly it is of
+//! the order of the squared width, next to the loss. The relative gap reported is that difference and the decrease that the last quadratic model
+//! promises, which for a convex problem is what is left, to second order; of several widths the one that tells the least. There is no dual point, and so no
+//! certificate.
+
+use super::band::Band;
+use super::rounds::Best;
+use super::sums::Sums;
+use super::{Shape, Work};
+use crate::error::Result;
+use crate::solver::{Options, Status};
+
+/// Widths of the hinge's smoothing: the first, the last that is always reached, the last of all, and the factor from one to the next.
+const FIRST: f64 = 0.1;
+const USUAL: f64 = 3e-3;
+const LEAST: f64 = 1e-5;
+const NARROWING: f64 = 0.3;
+/// Floors of the squared residual, for p < 2.
+const FLOORS: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-8];
+/// Relative difference of the smoothed loss and the loss that counts as none.
+const UNSEEN: f64 = 1e-6;
+
+impl Work<'_> {
+    /// The lowest of the ends that the starts lead to.
+    pub(super) fn smoothly(&mut self, mut starts: Vec<Vec<f64>>, options: &Options) -> Result<Best> {
+        if starts.is_empty() {
+            starts.push(vec![0.0; self.spec.size()]);
+        }
+        let mut best: Option<Best> = None;
+        for start in starts {
+            if best.is_some() && self.control.out_of_time() {
+                break;
+            }
+            let end = self.narrow(start, options)?;
+            if best.as_ref().is_none_or(|best| end.objective < best.objective) {
+                best = Some(end);
+            }
+        }
+        let mut best = best.unwrap_or_else(|| unreachable!("there is a start"));
+        if self.spec.shape == Shape::Margin && self.spec.ceiling.is_finite() {
+            let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
+            best.outliers = self.gather(&here, None, 0)?.outliers;
+        }
+        Ok(best)
+    }
+
+    /// Widths that fall, from one start.
+    fn narrow(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
+        let mut widths = match self.spec.shape {
+            Shape::Capped { power: 2.0, .. } => vec![FLOORS[0]],
+            Shape::Capped { .. } => FLOORS.to_vec(),
+            _ => vec![FIRST.min(self.spec.ceiling)],
+        };
+        let hinge = !matches!(self.spec.shape, Shape::Capped { .. });
+        let mut theta = start;
+        let mut at = 0;
+        let mut trace: Vec<f64> = Vec::new();
+        let mut lowest: Option<(Vec<f64>, f64)> = None;
+        let (sums, width) = loop {
+            let width = widths[at];
+            let sums = self.statistics(&theta, width)?;
+            self.lower(&theta, &sums, &mut lowest, &mut trace);
+            let (next, sums) = self.descend(theta, sums, width)?;
+            theta = next;
+            self.lower(&theta, &sums, &mut lowest, &mut trace);
+            let added = (sums.value - sums.loss).abs() / self.value(&theta, &sums);
+            if hinge && at + 1 == widths.len() && (width > USUAL || added > UNSEEN && width > LEAST) {
+                widths.push(NARROWING * width);
+            }
+            at += 1;
+            // a floor that can't be seen need not be lowered: below it there are too few rows to tell a curvature
+            let done = at == widths.len() || !hinge && added <= UNSEEN;
+            if done || self.control.out_of_time() {
+                break (sums, width);
+            }
+        };
+        let beyond = sums.beyond;
+        let mut gap = self.left(&theta, sums);
+        let (theta, objective) = lowest.unwrap_or((theta, f64::INFINITY));
+        if !hinge && gap > options.tolerance && !self.control.out_of_time() {
+            // a low floor has too few rows below it for a curvature that can be believed; a higher one adds more, and tells more
+            for floor in widths[..at].iter().rev() {
+                let sums = self.statistics(&theta, *floor)?;
+                gap = gap.min(self.left(&theta, sums));
+            }
+        }
+        let status = match () {
+            _ if self.control.out_of_time() => Status::TimeLimit,
+            _ if gap <= options.tolerance => Status::Converged,
+            _ if width <= LEAST || !hinge => Status::Inaccurate,
+            _ => Status::IterationLimit,
+        };
+        Ok(Best { theta, objective, gap, trace, outliers: beyond, gathered: 0, status })
+    }
+
+    /// The relative gap that a smoothed loss tells: what its quadratic model promises, and what smoothing adds. Where the power is below 1, and
+    /// every row at its kink makes a local minimum, it is that of the convex bound with weights h'(g), as in memory.
+    fn left(&self, theta: &[f64], mut sums: Sums) -> f64 {
+        let mut added = (sums.value - sums.loss).abs();
+        if matches!(self.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
+            sums.far.clear();
+            added = 0.0;
+        }
+        let promised = self.step(theta, &sums, 0.0).map_or(0.0, |(_, slope)| -slope).max(0.0);
+        (promised + added) / self.value(theta, &sums)
+    }
+
+    fn value(&self, theta: &[f64], sums: &Sums) -> f64 {
+        (self.penalty(theta) + sums.loss).max(f64::MIN_POSITIVE)
+    }
+
+    /// Keeps a point that is lower in the objective itself.
+    fn lower(&self, theta: &[f64], sums: &Sums, lowest: &mut Option<(Vec<f64>, f64)>, trace: &mut Vec<f64>) {
+        let objective = self.penalty(theta) + sums.loss;
+        if lowest.as_ref().is_none_or(|(_, best)| objective < *best) {
+            *lowest = Some((theta.to_vec(), objective));
+            trace.push(objective);
+        }
+    }
+}

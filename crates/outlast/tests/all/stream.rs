@@ -1,0 +1,427 @@
+//! Fits to rows in chunks, against fits to the same rows in memory and the objective written out.
+
+use outlast::data::{Chunk, Chunks, Parts};
+use outlast::model::{ClassWeight, Function, StreamRequest};
+use outlast::{
+    Capped, Class, Control, Dense, Estimator, FitRequest, Kernel, Labels, Lq, Model, Penalty, Status, Truncated,
+    Truncation,
+};
+
+/// Relative difference allowed between objectives of convex problems, and of truncated ones, whose ends may differ.
+const SAME: f64 = 1e-6;
+const CLOSE: f64 = 1e-4;
+/// The same at truncation 0, where a loss that jumps has very many ends.
+const MANY_ENDS: f64 = 1e-2;
+/// Enough for a sample of some thousand rows, and no more.
+const MEMORY: usize = 1 << 24;
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed | 1 << 63;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Rows of k classes around centres, some labels wrong, some of these far out.
+struct Data {
+    cols: usize,
+    classes: usize,
+    x: Vec<f32>,
+    codes: Vec<u32>,
+}
+
+fn data(rows: usize, cols: usize, classes: usize, seed: u64) -> Data {
+    let mut uniform = random(seed);
+    let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let centres: Vec<f64> = (0..classes * cols).map(|_| 2.0 * normal()).collect();
+    let mut other = random(seed ^ 99);
+    let (mut x, mut codes) = (Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let code = (other() * classes as f64) as usize;
+        let far = if other() < 0.01 { 6.0 } else { 1.0 };
+        let columns = (0..cols).map(|j| (far * (centres[code * cols + j] + normal()) + 3.0 * j as f64) as f32);
+        x.extend(columns);
+        let wrong = if other() < 0.08 { (other() * classes as f64) as usize } else { code };
+        codes.push(wrong as u32);
+    }
+    Data { cols, classes, x, codes }
+}
+
+impl Data {
+    fn rows(&self) -> usize {
+        self.codes.len()
+    }
+
+    fn names(&self) -> Vec<Class> {
+        (0..self.classes as i64).map(Class::Int).collect()
+    }
+
+    /// Cut into parts of these sizes, the last one taking what is left.
+    fn parts(&self, sizes: &[usize], weights: Option<&[f64]>) -> Parts {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for size in sizes.iter().copied().chain([usize::MAX]) {
+            let end = at + size.min(self.rows() - at);
+            parts.push(Chunk {
+                first: 0,
+                x: self.x[at * self.cols..end * self.cols].to_vec(),
+                codes: self.codes[at..end].to_vec(),
+                weights: weights.map_or(Vec::new(), |weights| weights[at..end].to_vec()),
+            });
+            at = end;
+        }
+        Parts::new(self.cols, parts)
+    }
+
+    fn dense(&self) -> Dense<'static, f64> {
+        Dense::new(self.rows(), self.cols, self.x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>()).unwrap()
+    }
+
+    fn labels(&self) -> Labels {
+        Labels::from_codes(self.names(), self.codes.clone()).unwrap()
+    }
+
+    fn stream(&self, method: &dyn Estimator, sizes: &[usize], weights: Option<&[f64]>) -> Model {
+        stream(method, &mut self.parts(sizes, weights), &self.names())
+    }
+
+    fn in_memory(&self, method: &dyn Estimator, weights: Option<&[f64]>) -> Model {
+        let request = FitRequest { sample_weight: weights, ..FitRequest::default() };
+        method.fit_labels(&self.dense(), &self.labels(), &request).unwrap()
+    }
+
+    /// The objective of a model, written out; `caps` is C times the weight of a row, `factors` what its terms weigh.
+    fn objective(&self, model: &Model, caps: impl Fn(usize) -> f64, factors: impl Fn(u32, u32) -> f64) -> f64 {
+        0.5 * weights(model).iter().map(|w| w * w).sum::<f64>() + self.loss(model, caps, factors)
+    }
+
+    /// The objective without its penalty.
+    fn loss(&self, model: &Model, caps: impl Fn(usize) -> f64, factors: impl Fn(u32, u32) -> f64) -> f64 {
+        let ceiling = model.summary.truncation.map_or(f64::INFINITY, |s| 1.0 - s);
+        let scores = model.decision_function(&self.dense()).unwrap();
+        let (m, k) = (scores.len() / self.rows(), self.classes as u32);
+        let mut total = 0.0;
+        for (row, f) in scores.chunks_exact(m).enumerate() {
+            for class in 0..k {
+                let margin = match m {
+                    1 => f[0] * if class == 1 { 1.0 } else { -1.0 },
+                    _ => {
+                        let others = (0..m).filter(|l| *l != class as usize).map(|l| f[l]);
+                        f[class as usize] - others.fold(f64::NEG_INFINITY, f64::max)
+                    }
+                };
+                total += caps(row) * factors(self.codes[row], class) * (1.0 - margin).clamp(0.0, ceiling);
+            }
+        }
+        total
+    }
+}
+
+fn stream(method: &dyn Estimator, rows: &mut dyn Chunks, classes: &[Class]) -> Model {
+    let request = StreamRequest { classes, feature_names: None, memory: MEMORY, control: Control::default() };
+    method.fit_chunks(rows, &request).unwrap()
+}
+
+fn linear(c: f64) -> Truncated {
+    Truncated::new(c).kernel(Kernel::Linear).tol(1e-8)
+}
+
+fn own(code: u32, class: u32) -> f64 {
+    f64::from(u8::from(code == class))
+}
+
+#[track_caller]
+fn assert_near(found: f64, wanted: f64, tolerance: f64) {
+    assert!((found - wanted).abs() <= tolerance * wanted.abs(), "{found} is not {wanted}: {:e}", found / wanted - 1.0);
+}
+
+/// Converged, its trace falling, its objective the one written out, and that of a fit in memory or lower.
+#[track_caller]
+fn check(data: &Data, method: &Truncated, tolerance: f64) -> Model {
+    let model = data.stream(method, &[7001, 0, 12, 9000], None);
+    let wanted = data.in_memory(method, None);
+    let summary = &model.summary;
+    assert_near(summary.objective, data.objective(&model, |_| summary.c, own), 1e-9);
+    assert_eq!(summary.status, Status::Converged, "gap {:e}", summary.gap);
+    assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", summary.trace);
+    println!(
+        "{} rows {} columns {} classes C {} {:?}",
+        data.rows(),
+        data.cols,
+        data.classes,
+        summary.c,
+        method.truncation
+    );
+    assert!(
+        summary.objective <= wanted.summary.objective * (1.0 + tolerance),
+        "{} is above {}",
+        summary.objective,
+        wanted.summary.objective
+    );
+    if method.truncation == Truncation::Off {
+        assert_near(summary.objective, wanted.summary.objective, tolerance);
+    }
+    println!(
+        "{} passes, gap {:.1e}, {} against {}",
+        summary.details.get("passes").unwrap(),
+        summary.gap,
+        summary.objective,
+        wanted.summary.objective
+    );
+    model
+}
+
+#[test]
+fn two_classes_plain_and_truncated() {
+    for (rows, cols, c) in [(80_000, 5, 1.0), (50_000, 12, 0.01), (60_000, 3, 100.0)] {
+        let data = data(rows, cols, 2, rows as u64);
+        check(&data, &linear(c).truncation(Truncation::Off), SAME);
+        let model = check(&data, &linear(c), CLOSE);
+        assert!(model.summary.outliers > 0);
+        check(&data, &linear(c).truncation(0.0), MANY_ENDS);
+    }
+}
+
+#[test]
+fn many_classes_plain_and_truncated() {
+    // the sample of five classes is a small one here, and may lead to another end
+    for (rows, cols, classes, c, truncated) in [(60_000, 4, 3, 1.0, CLOSE), (40_000, 6, 5, 0.1, 10.0 * CLOSE)] {
+        let data = data(rows, cols, classes, rows as u64 + 1);
+        // the last digits of many classes are beyond the interior point
+        let method = linear(c).tol(1e-7);
+        check(&data, &method.clone().truncation(Truncation::Off), SAME);
+        let model = check(&data, &method, truncated);
+        assert!(model.predictor.intercepts.iter().sum::<f64>().abs() < 1e-8);
+    }
+}
+
+#[test]
+fn few_rows_are_fitted_as_in_memory() {
+    let data = data(3000, 4, 2, 17);
+    let (found, wanted) = (data.stream(&linear(1.0), &[700, 0, 1000], None), data.in_memory(&linear(1.0), None));
+    assert_eq!(found.summary.objective, wanted.summary.objective);
+    assert_eq!(found.summary.details.get("passes"), Some(1.0));
+    assert!(found.training.is_none());
+}
+
+/// Not above the fit in memory, and equal to it where the problem is convex; the objective is that of the weights.
+#[track_caller]
+fn check_other(data: &Data, method: &dyn Estimator, convex: bool, objective: impl Fn(&Model) -> f64) -> Model {
+    let model = data.stream(method, &[7001, 0, 12, 9000], None);
+    let wanted = data.in_memory(method, None);
+    let summary = &model.summary;
+    println!(
+        "{} {} passes, gap {:.1e}, {} against {}",
+        summary.method,
+        summary.details.get("passes").unwrap(),
+        summary.gap,
+        summary.objective,
+        wanted.summary.objective
+    );
+    assert_eq!(summary.solver, "linear-stream");
+    assert_eq!(summary.status, Status::Converged, "gap {:e}", summary.gap);
+    assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", summary.trace);
+    assert_near(summary.objective, objective(&model), 1e-9);
+    assert!(
+        summary.objective <= wanted.summary.objective * (1.0 + CLOSE),
+        "{} is above {}",
+        summary.objective,
+        wanted.summary.objective
+    );
+    if convex {
+        assert_near(summary.objective, wanted.summary.objective, CLOSE);
+    }
+    model
+}
+
+fn weights(model: &Model) -> &[f64] {
+    let Function::Linear { weights } = &model.predictor.function else { panic!("a linear model") };
+    weights
+}
+
+#[test]
+fn capped_losses() {
+    for (classes, power, cap) in
+        [(2, 2.0, 4.0), (2, 1.0, 2.0), (2, 1.5, f64::INFINITY), (3, 2.0, 5.0), (3, 1.0, 2.5), (2, 0.7, 2.0)]
+    {
+        let data = data(30_000, 4, classes, 40 + classes as u64);
+        let method = Capped::new(0.1).power(power).cap(cap);
+        let written = |model: &Model| {
+            let scores = model.decision_function(&data.dense()).unwrap();
+            let m = scores.len() / data.rows();
+            let mut total = 0.5 * weights(model).iter().map(|w| w * w).sum::<f64>();
+            for (f, code) in scores.chunks_exact(m).zip(&data.codes) {
+                let own = |j: usize| if *code as usize == if m == 1 { 1 } else { j } { 1.0 } else { -1.0 };
+                let g: f64 = f.iter().enumerate().map(|(j, f)| (1.0 - own(j) * f).max(0.0).powi(2)).sum();
+                total += 0.1 * g.powf(0.5 * power).min(cap);
+            }
+            total
+        };
+        let convex = cap.is_infinite() && power >= 1.0;
+        let model = check_other(&data, &method, convex, written);
+        assert!(cap.is_infinite() || model.summary.outliers > 0);
+    }
+}
+
+#[test]
+fn other_penalties() {
+    for (classes, q) in [(2, 1.0), (2, 0.5), (2, 1.5), (3, 1.0), (3, 0.5)] {
+        let data = data(30_000, 6, classes, 50 + classes as u64);
+        let method = Lq::new(0.001).q(q).tol(1e-4);
+        let written = |model: &Model| {
+            let scores = model.decision_function(&data.dense()).unwrap();
+            let m = scores.len() / data.rows();
+            let mut total = weights(model).iter().map(|w| w.abs().powf(q)).sum::<f64>();
+            for (f, code) in scores.chunks_exact(m).zip(&data.codes) {
+                total += 0.001
+                    * match m {
+                        1 => (1.0 - f[0] * if *code == 1 { 1.0 } else { -1.0 }).max(0.0),
+                        _ => (0..m).filter(|j| *j != *code as usize).map(|j| (1.0 + f[j]).max(0.0)).sum::<f64>(),
+                    };
+            }
+            total
+        };
+        let model = check_other(&data, &method, q >= 1.0, written);
+        for column in 0..if classes > 2 { 6 } else { 0 } {
+            let sum: f64 = weights(&model)[column..].iter().step_by(6).sum();
+            assert!(sum.abs() < 1e-9, "{sum}");
+        }
+    }
+    for penalty in [Penalty::L1, Penalty::AdaptiveL1, Penalty::Lq] {
+        for (classes, truncation) in [(2, Truncation::Off), (2, Truncation::Auto), (3, Truncation::Auto)] {
+            let data = data(24_000, 5, classes, 60 + classes as u64);
+            let method = linear(0.002).penalty(penalty).truncation(truncation).tol(1e-4);
+            let found = data.stream(&method, &[5000], None);
+            let wanted = data.in_memory(&method, None);
+            println!(
+                "{penalty:?} {classes} {truncation:?}: {} against {}",
+                found.summary.objective, wanted.summary.objective
+            );
+            assert_eq!(found.summary.status, Status::Converged, "gap {:e}", found.summary.gap);
+            let bound = match penalty {
+                // the rates come from a fit of their own, which in memory may be another one: both models at the rates of the chunks
+                Penalty::AdaptiveL1 if truncation == Truncation::Auto => {
+                    let pilot = data.stream(&linear(0.002).truncation(truncation).tol(1e-4), &[5000], None);
+                    let penalty = |model: &Model| -> f64 {
+                        weights(model).iter().zip(weights(&pilot)).map(|(w, at)| (w / at).abs()).sum()
+                    };
+                    let loss = |model: &Model| data.loss(model, |_| 0.002, own);
+                    assert_near(found.summary.objective, penalty(&found) + loss(&found), 1e-9);
+                    penalty(&wanted) + loss(&wanted)
+                }
+                _ => wanted.summary.objective,
+            };
+            assert!(found.summary.objective <= bound * (1.0 + CLOSE), "{bound}");
+            if penalty == Penalty::L1 && truncation == Truncation::Off {
+                assert_near(found.summary.objective, wanted.summary.objective, CLOSE);
+                assert_eq!(found.selected(), wanted.selected());
+            }
+        }
+    }
+}
+
+#[test]
+fn without_intercept() {
+    let data = data(30_000, 5, 2, 5);
+    let model = check(&data, &linear(1.0).fit_intercept(false), CLOSE);
+    assert_eq!(model.predictor.intercepts, [0.0]);
+}
+
+#[test]
+fn how_rows_are_cut_does_not_matter() {
+    let data = data(20_000, 4, 2, 11);
+    let whole = data.stream(&linear(1.0), &[], None).summary.objective;
+    for sizes in [&[10_000][..], &[1, 0, 0, 7_000, 3], &[5_000, 5_000, 5_000], &[999; 16]] {
+        assert_near(data.stream(&linear(1.0), sizes, None).summary.objective, whole, SAME);
+    }
+}
+
+#[test]
+fn weights_classes_and_utilities_count_as_in_memory() {
+    let data = data(24_000, 4, 2, 21);
+    let mut uniform = random(3);
+    let weights: Vec<f64> = (0..data.rows()).map(|_| (4.0 * uniform()).floor()).collect();
+    let method = linear(1.0).class_weight(ClassWeight::Given(vec![1.0, 2.5])).truncation(Truncation::Off);
+    let (found, wanted) = (data.stream(&method, &[5000], Some(&weights)), data.in_memory(&method, Some(&weights)));
+    assert_near(found.summary.objective, wanted.summary.objective, SAME);
+    let caps = |row: usize| weights[row] * if data.codes[row] == 1 { 2.5 } else { 1.0 };
+    assert_near(found.summary.objective, data.objective(&found, caps, own), 1e-9);
+    // a row of weight 2 is two rows
+    let mut twice = Data { x: Vec::new(), codes: Vec::new(), ..data };
+    for (row, weight) in weights.iter().enumerate() {
+        for _ in 0..*weight as usize {
+            twice.x.extend_from_slice(&data.x[row * 4..(row + 1) * 4]);
+            twice.codes.push(data.codes[row]);
+        }
+    }
+    assert_near(twice.stream(&method, &[5000], None).summary.objective, found.summary.objective, SAME);
+    let balanced = linear(0.5).class_weight(ClassWeight::Balanced);
+    let (found, wanted) = (data.stream(&balanced, &[5000], None), data.in_memory(&balanced, None));
+    assert_eq!(found.summary.class_weight, wanted.summary.class_weight);
+    assert_near(found.summary.objective, wanted.summary.objective, CLOSE);
+    for classes in [2, 3] {
+        let data = self::data(24_000, 4, classes, 31);
+        let utility: Vec<Vec<f64>> =
+            (0..classes).map(|a| (0..classes).map(|b| if a == b { 2.0 } else { 0.3 * b as f64 }).collect()).collect();
+        let worth = utility.clone();
+        let method = linear(1.0).utility(utility).truncation(Truncation::Off);
+        let (found, wanted) = (data.stream(&method, &[5000], None), data.in_memory(&method, None));
+        assert_near(found.summary.objective, wanted.summary.objective, SAME);
+        let factors = |code: u32, class: u32| worth[code as usize][class as usize];
+        assert_near(found.summary.objective, data.objective(&found, |_| 1.0, factors), 1e-9);
+    }
+}
+
+#[test]
+fn what_chunks_cannot_do_is_refused_by_name() {
+    let data = data(50, 2, 2, 1);
+    let refusal = |method: &Truncated| {
+        let classes = data.names();
+        let request =
+            StreamRequest { classes: &classes, feature_names: None, memory: MEMORY, control: Control::default() };
+        method.fit_chunks(&mut data.parts(&[], None), &request).unwrap_err().to_string()
+    };
+    assert!(refusal(&Truncated::new(1.0)).contains("kernel"));
+    assert!(refusal(&linear(1.0).loss(outlast::Loss::logistic())).contains("loss"));
+    assert!(refusal(&linear(-1.0)).contains("C"));
+}
+
+#[test]
+fn hostile_rows_end_with_an_answer() {
+    let constant = Data {
+        cols: 2,
+        classes: 2,
+        x: vec![1.0; 2 * 12_000],
+        codes: (0..12_000).map(|k| u32::from(k % 3 == 0)).collect(),
+    };
+    let separable = Data {
+        cols: 1,
+        classes: 2,
+        x: (0..12_000).map(|k| k as f32).collect(),
+        codes: (0..12_000).map(|k| u32::from(k >= 6000)).collect(),
+    };
+    let mut single = data(12_000, 2, 2, 7);
+    single.codes.iter_mut().enumerate().for_each(|(row, code)| *code = u32::from(row == 77));
+    let mut tiny = data(12_000, 2, 2, 8);
+    tiny.x.iter_mut().for_each(|x| *x *= 1e-30);
+    let mut huge = data(12_000, 2, 2, 8);
+    huge.x.iter_mut().for_each(|x| *x *= 1e30);
+    for data in [&constant, &separable, &single, &tiny, &huge] {
+        for c in [1e-6, 1.0, 1e10] {
+            for method in [linear(c), linear(c).truncation(Truncation::Off)] {
+                let model = data.stream(&method, &[100, 2000], None);
+                let summary = &model.summary;
+                assert!(summary.objective.is_finite() && summary.gap.is_finite(), "{summary:?}");
+                let wanted = data.in_memory(&method, None).summary.objective;
+                assert!(
+                    summary.objective <= wanted * (1.0 + 1e-3) + 1e-9,
+                    "{} is above {wanted} at C = {c}",
+                    summary.objective
+                );
+            }
+        }
+    }
+}

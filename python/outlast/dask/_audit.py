@@ -1,0 +1,275 @@
+"""Which rows of a dask collection have a label that looks wrong."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from .. import _core, _input
+from . import _engine, _parts
+from ._estimators import TruncatedSVC
+
+#: Rows whose held-out decision values are brought here to learn what they say about the classes.
+_CALIBRATED = 20_000
+#: An odd number that scatters row numbers over 64 bits.
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)
+
+_GIVEN, _SUGGESTED, _SCORE, _MARGIN = range(4)
+
+
+class Audit:
+    """What `outlast.dask.audit` found. Rows are counted from 0, over all parts.
+
+    Made by `audit`, not by hand.
+
+    Parameters
+    ----------
+    table : dask array of shape (n_samples, 4)
+        Given class, suggested class, score and margin of each row.
+    classes : array
+        The classes, sorted.
+    noise : array of shape (n_classes, n_classes)
+        The noise matrix.
+    """
+
+    classes: NDArray[Any]
+    """The classes, sorted; the matrix is in their order."""
+    noise_matrix: NDArray[np.float64]
+    """Of the rows given a class (row), the mean chance of every class (column): wrong labels, and what overlaps."""
+
+    def __init__(self, table: Any, classes: NDArray[Any], noise: NDArray[np.float64]) -> None:
+        self._table = table
+        self.classes = classes
+        self.noise_matrix = noise
+
+    def __repr__(self) -> str:
+        return f"Audit({self._table.shape[0]} rows, {len(self.classes)} classes)"
+
+    @property
+    def scores(self) -> Any:
+        """How suspect each row is, 0 to 1, as a dask array: one minus the chance of its label by the fit made without it."""
+        return self._table[:, _SCORE]
+
+    @property
+    def margins(self) -> Any:
+        """The functional margin of each row in the fit made without it, as a dask array."""
+        return self._table[:, _MARGIN]
+
+    @property
+    def suggested(self) -> Any:
+        """The likeliest class of each row, as a dask array."""
+        classes = self.classes
+        return self._table[:, _SUGGESTED].map_blocks(lambda codes: classes[codes.astype(np.intp)], dtype=classes.dtype)
+
+    def suspects(self, n: int = 100) -> Any:
+        """The rows to look at, most suspect first: a pandas DataFrame whose index is the row.
+
+        Parameters
+        ----------
+        n : int, default=100
+            How many; those whose own label is the likeliest are left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``given``, ``suggested``, ``score`` and ``margin``.
+        """
+        import dask
+        import pandas
+
+        count = _input.whole("n", n, 1)
+        blocks = list(self._table.to_delayed().ravel())
+        firsts = np.concatenate([[0], np.cumsum(self._table.chunks[0])[:-1]]).tolist()
+        parts = dask.compute(*[dask.delayed(_worst)(block, first, count) for block, first in zip(blocks, firsts, strict=True)])
+        rows = np.concatenate([part[0] for part in parts])
+        table = np.concatenate([part[1] for part in parts])
+        order = np.argsort(-table[:, _SCORE], kind="stable")[:count]
+        found = {
+            "given": self.classes[table[order, _GIVEN].astype(np.intp)],
+            "suggested": self.classes[table[order, _SUGGESTED].astype(np.intp)],
+            "score": table[order, _SCORE],
+            "margin": table[order, _MARGIN],
+        }
+        return pandas.DataFrame(found, index=pandas.Index(rows[order], name="row"))
+
+    def to_csv(self, path: str | os.PathLike[str], n: int = 1000) -> None:
+        """Write the suspects as CSV, rows counted from 1.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        n : int, default=1000
+            How many.
+        """
+        suspects = self.suspects(n)
+        suspects.index = suspects.index + 1
+        suspects.to_csv(path)
+
+
+def audit(
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 5,
+    C: float = 1.0,
+    truncation: float | str | None = "auto",
+    memory: str | int = "1GB",
+    random_state: Any = None,
+    client: Any = None,
+) -> Audit:
+    """Rank the rows of a dask collection whose label looks wrong.
+
+    Every row is judged by a robust linear fit (truncated hinge) that was made without it. Simpler than `outlast.audit`: one cross-validation, the
+    linear kernel, C as given and columns as they are, so put them on one scale first. What the fits say is turned into chances of the classes
+    by a logistic regression on the held-out decision values of a sample of the rows.
+
+    Parameters
+    ----------
+    X : dask array or dataframe of shape (n_samples, n_features)
+        The rows.
+    y : dask array or series of shape (n_samples,)
+        Their labels.
+    folds : int, default=5
+        As many fits are made, each without its share of the rows.
+    C : float, default=1.0
+        Weight of the losses.
+    truncation : float, "auto" or None, default="auto"
+        Margin at which the loss is cut off.
+    memory : str or int, default="1GB"
+        Memory for rows on the client.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    client : distributed.Client, default=None
+        The cluster; None takes the current client, or dask's threads where there is none.
+
+    Returns
+    -------
+    Audit
+        With ``scores``, ``margins``, ``suggested``, ``suspects``, ``noise_matrix`` and ``to_csv``.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from outlast.dask import audit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1000, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> worst = int(np.argmax(X[:, 0]))
+    >>> y[worst] = 0
+    >>> found = audit(da.from_array(X, chunks=(300, 2)), y)
+    >>> int(found.scores.compute().argmax()) == worst
+    True
+    """
+    import dask
+    import dask.array
+
+    count, seed = _input.whole("folds", folds, 2, 100), _input.seed(random_state)
+    client = client or _engine.current_client()
+    collection = _parts.collect(X, y, None)
+    engine = _engine.Engine(collection, client, shift=True)
+    method = TruncatedSVC(C, truncation=truncation, memory=memory, random_state=seed)
+    models = [method._fitted_to(engine.without(_kept, fold, count, seed)) for fold in range(count)]
+    firsts = np.concatenate([[0], np.cumsum(engine.part_rows)[:-1]]).tolist()
+    blocks = list(zip(collection.x, collection.y, firsts, strict=True))
+
+    wanted = [min(rows, -(-_CALIBRATED * rows // engine.rows)) for rows in engine.part_rows]
+    sample = [dask.delayed(_held_out)(x, y, first, models, seed, rows) for (x, y, first), rows in zip(blocks, wanted, strict=True)]
+    told = _computed(client, sample)
+    values = np.concatenate([part[0] for part in told])
+    codes = np.concatenate([part[1] for part in told])
+    chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes)
+
+    judged = [dask.delayed(_judge)(x, y, first, models, seed, chances) for x, y, first in blocks]
+    judged = list(dask.persist(*judged) if client is None else client.persist(judged))
+    k = len(engine.classes)
+    sums = np.sum(_computed(client, [dask.delayed(_noise)(block, k) for block in judged]), axis=0)
+    noise = sums[:, :k] / np.maximum(sums[:, k:], 1.0)
+    tables = [dask.array.from_delayed(dask.delayed(_table)(block), (rows, 4), dtype=np.float64)
+              for block, rows in zip(judged, engine.part_rows, strict=True)]
+    return Audit(dask.array.concatenate(tables), engine.classes, noise)
+
+
+def _computed(client: Any, tasks: list[Any]) -> list[Any]:
+    import dask
+
+    if client is None:
+        return list(dask.compute(*tasks))
+    results: list[Any] = client.gather(client.compute(tasks))
+    return results
+
+
+def _fold_of(first: int, rows: int, folds: int, seed: int) -> NDArray[np.uint64]:
+    """The fold of each row, by its number alone."""
+    with np.errstate(over="ignore"):
+        numbers = np.arange(first, first + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
+        mixed = (numbers ^ (numbers >> np.uint64(31))) * _SCATTER
+        return (mixed >> np.uint64(33)) % np.uint64(folds)
+
+
+def _kept(rows: _core.Partition, first: int, fold: int, folds: int, seed: int) -> _core.Partition:
+    """The same rows, those of a fold without weight. Runs on a worker."""
+    return rows.weighed((_fold_of(first, rows.rows, folds, seed) != fold).astype(np.float64))
+
+
+def _decided(x: Any, first: int, models: list[Any], seed: int) -> NDArray[np.float64]:
+    """The decision values of each row by the fit made without it, of shape (rows, functions)."""
+    values = _parts.numbers(x)
+    folds = _fold_of(first, len(values), len(models), seed)
+    out = np.zeros((len(values), models[0].coef_.shape[0]))
+    for fold, model in enumerate(models):
+        own = folds == fold
+        out[own] = values[own] @ model.coef_.T + model.intercept_
+    return out
+
+
+def _codes(y: Any, models: list[Any]) -> NDArray[np.intp]:
+    return np.searchsorted(models[0].classes_, np.asarray(y).ravel())
+
+
+def _held_out(x: Any, y: Any, first: int, models: list[Any], seed: int, rows: int) -> tuple[Any, Any]:
+    """Some rows' decision values and classes. Runs on a worker."""
+    return _decided(x[:rows], first, models, seed), _codes(y, models)[:rows]
+
+
+def _judge(x: Any, y: Any, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
+    """The table of a part, and its rows' chances summed up by the class they were given. Runs on a worker."""
+    f, given = _decided(x, first, models, seed), _codes(y, models)
+    k, n = len(models[0].classes_), len(given)
+    table, sums = np.zeros((n, 4)), np.zeros((k, k + 1))
+    if n == 0:
+        return table, sums
+    of_class = np.zeros((n, k))
+    of_class[:, chances.classes_] = chances.predict_proba(f)
+    table[:, _GIVEN] = given
+    table[:, _SUGGESTED] = of_class.argmax(axis=1)
+    table[:, _SCORE] = 1.0 - of_class[np.arange(n), given]
+    if f.shape[1] == 1:
+        table[:, _MARGIN] = np.where(given == 1, f[:, 0], -f[:, 0])
+    else:
+        own = f[np.arange(n), given]
+        f[np.arange(n), given] = -np.inf
+        table[:, _MARGIN] = own - f.max(axis=1)
+    for code in range(k):
+        sums[code, :k] = of_class[given == code].sum(axis=0)
+        sums[code, k] = (given == code).sum()
+    return table, sums
+
+
+def _table(judged: tuple[Any, Any]) -> Any:
+    return judged[0]
+
+
+def _noise(judged: tuple[Any, Any], k: int) -> Any:
+    return judged[1]
+
+
+def _worst(table: NDArray[np.float64], first: int, count: int) -> tuple[Any, Any]:
+    """The most suspect rows of a part. Runs on a worker."""
+    wrong = np.flatnonzero(table[:, _GIVEN] != table[:, _SUGGESTED])
+    order = wrong[np.argsort(-table[wrong, _SCORE], kind="stable")[:count]]
+    return first + order, table[order]

@@ -1,0 +1,161 @@
+"""Parts of rows on workers, and the way questions get to them and answers back."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from . import _parts
+
+#: Answers that one task adds up: those of many parts meet in a tree, and not all on the client.
+_FAN_IN = 8
+
+
+class Told(NamedTuple):
+    """An answer, and the bytes that were sent for it."""
+
+    answer: bytes
+    sent: int
+
+
+def _ask(rows: _core.Partition, request: bytes, threads: int) -> Told:
+    answer = rows.answer(request, threads)
+    return Told(answer, len(request) + len(answer))
+
+
+def _add(told: list[Told]) -> Told:
+    total = _core.add_answers([part.answer for part in told])
+    return Told(total, len(total) + sum(part.sent for part in told))
+
+
+def current_client() -> Any:
+    """The distributed client in use, or None."""
+    try:
+        import distributed
+    except ImportError:
+        return None
+    try:
+        return distributed.get_client() if _on_worker() else distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _on_worker() -> bool:
+    from distributed import worker
+
+    try:
+        worker.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+class Engine:
+    """The rows of a collection, ready to be asked."""
+
+    def __init__(self, collection: _parts.Collection, client: Any, shift: bool) -> None:
+        self._client = client
+        self._threads = 1
+        self.passes = 0
+        self.sent: list[int] = []
+        """Bytes of each pass: questions and answers, those between workers included."""
+        self.columns = collection.columns
+        self.width = collection.columns.number if collection.columns.map is None else len(collection.columns.map.components_)
+        """Columns that are fitted."""
+        # what a map makes is near 0
+        shift = shift and collection.columns.map is None
+        self.shift: NDArray[np.float64] | None = None
+        blocks, found = self._blocks(collection, first_part=shift)
+        if shift and np.any(centre := _parts.centre(found)):
+            # the first part did not tell what all of them are like: once more
+            before = 0.0 if self.shift is None else self.shift
+            blocks, found = self._blocks(collection, given=(before + centre).astype(np.float32).astype(np.float64))
+        self.classes = _parts.all_classes(found)
+        self.part_rows = [part.rows for part in found]
+        self.rows = sum(self.part_rows)
+        places = {label: place for place, label in enumerate(self.classes.tolist())}
+        firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
+        codes = [[places[label] for label in part.classes.tolist()] for part in found]
+        self._parts = self._start(_parts.renumber, [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)])
+        if client is None:
+            self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
+
+    def _blocks(
+        self, collection: _parts.Collection, first_part: bool = False, given: NDArray[np.float64] | None = None
+    ) -> tuple[list[Any], list[_parts.About]]:
+        import dask
+
+        shift: Any = given
+        if first_part:
+            shift = dask.delayed(_parts.guessed_centre)(collection.x[0])
+        columns = collection.columns
+        parts = zip(collection.x, collection.y, collection.weights, strict=True)
+        made = [dask.delayed(_parts.convert)(number, x, y, w, shift, columns) for number, (x, y, w) in enumerate(parts)]
+        asked = made if shift is given else [*made, shift]
+        if self._client is None:
+            kept = list(dask.persist(*asked))
+            found = list(dask.compute(*[dask.delayed(_parts.about)(block) for block in kept[: len(made)]]))
+            shift = dask.compute(kept[-1])[0] if first_part else given
+        else:
+            kept = self._client.compute(asked)
+            try:
+                found = self._client.gather(self._client.map(_parts.about, kept[: len(made)], pure=False))
+                shift = kept[-1].result() if first_part else given
+            except BaseException:
+                self._client.cancel(kept)
+                raise
+        self.shift = None if shift is None or not np.any(shift) else shift
+        return kept[: len(made)], found
+
+    def _start(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        """A task for each part, whose result is kept where it is."""
+        import dask
+
+        if self._client is None:
+            return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
+        return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
+
+    def without(self, change: Any, *arguments: Any) -> Engine:
+        """The same rows with other weights: `change(rows, first, *arguments)` makes them, on the workers."""
+        other = copy.copy(self)
+        other.passes, other.sent = 0, []
+        firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
+        other._parts = self._start(change, [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)])
+        return other
+
+    def __call__(self, request: bytes) -> bytes:
+        """The sum of all parts' answers."""
+        told = self._local(request) if self._client is None else self._remote(request)
+        self.passes += 1
+        self.sent.append(told.sent)
+        return told.answer
+
+    def _local(self, request: bytes) -> Told:
+        import dask
+
+        ask, add = dask.delayed(_ask, pure=False), dask.delayed(_add, pure=False)
+        told = [ask(part, request, self._threads) for part in self._parts]
+        while len(told) > 1:
+            told = [add(told[at : at + _FAN_IN]) for at in range(0, len(told), _FAN_IN)]
+        result: Told = told[0].compute()
+        return result
+
+    def _remote(self, request: bytes) -> Told:
+        client = self._client
+        # the request goes to every worker once, whatever it weighs
+        told = client.map(_ask, self._parts, request=request, threads=self._threads, pure=False)
+        made = list(told)
+        try:
+            while len(told) > 1:
+                told = [client.submit(_add, told[at : at + _FAN_IN], pure=False) for at in range(0, len(told), _FAN_IN)]
+                made.extend(told)
+            result: Told = told[0].result()
+        except BaseException:
+            client.cancel(made)
+            raise
+        return result

@@ -1,0 +1,42 @@
+"""Columns in which a linear machine is close to one with a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+
+from .. import _input
+from . import _parts
+
+#: Rows that the width of the kernel and the rows of the approximation are drawn from, for each column of it.
+_DRAWN = 5
+
+
+def of(estimator: Any, collection: _parts.Collection, client: Any) -> Nystroem | None:
+    """The map that an estimator asks for, fitted to some rows of the collection."""
+    asked = estimator.kernel_approximation
+    if asked is None:
+        return None
+    if asked != "nystroem":
+        raise ValueError(f"kernel_approximation = {asked!r} is not allowed: kernel_approximation must be \"nystroem\" or None")
+    import dask
+
+    count = _input.whole("n_components", estimator.n_components, 1, 4000)
+    gamma = _input.name_or_real("gamma", estimator.gamma)
+    if isinstance(gamma, str) and gamma != "scale" or not isinstance(gamma, str) and not gamma > 0:
+        raise ValueError(f"gamma = {gamma!r} is not allowed: gamma must be a number > 0 or \"scale\"")
+    seed = _input.seed(estimator.random_state)
+    each = -(-_DRAWN * count // len(collection.x))
+    tasks = [dask.delayed(_parts.some_rows)(number, block, each, seed) for number, block in enumerate(collection.x)]
+    drawn = dask.compute(*tasks) if client is None else client.gather(client.compute(tasks))
+    rows = np.concatenate(drawn).astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise ValueError("X holds values that are not finite")
+    if len(rows) < count:
+        count = max(1, len(rows))
+    if isinstance(gamma, str):
+        spread = rows.var()
+        gamma = 1.0 / (rows.shape[1] * spread) if spread > 0 else 1.0
+    return Nystroem(kernel="rbf", gamma=gamma, n_components=count, random_state=seed).fit(rows)

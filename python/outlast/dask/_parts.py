@@ -1,0 +1,281 @@
+"""From a dask collection to parts that the core can ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, _input
+
+#: A column whose mean is so many standard deviations from 0 has it taken off before it is rounded to 32 bits.
+_FAR = 8.0
+#: Rows that can tell.
+_ENOUGH = 100
+
+
+class Block(NamedTuple):
+    """The rows of one part, on its worker."""
+
+    rows: _core.Partition
+    classes: NDArray[Any]
+    """The classes met here, sorted; the rows' codes are places in it."""
+    mean: NDArray[np.float64]
+    """Of every column, as it was kept."""
+    spread: NDArray[np.float64]
+    """The sum of squares around it."""
+
+
+class About(NamedTuple):
+    """What the client wants to know of a block."""
+
+    rows: int
+    classes: NDArray[Any]
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """What all parts have in common."""
+
+    number: int
+    names: list[str] | None
+    map: Any = None
+    """What makes other columns of them before they are fitted: an object with `transform`."""
+
+
+class Collection(NamedTuple):
+    """Rows, labels and weights, part by part, not yet computed."""
+
+    x: list[Any]
+    y: list[Any]
+    weights: list[Any]
+    columns: Columns
+
+
+def collect(X: Any, y: Any, sample_weight: Any) -> Collection:
+    """The parts of X with the labels and weights of their rows."""
+    if is_frame(X):
+        return _of_frame(X, y, sample_weight)
+    if is_array(X):
+        return _of_array(X, y, sample_weight)
+    raise TypeError(f"X is a {type(X).__name__}; outlast.dask takes dask arrays and dask dataframes, outlast itself everything else")
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is a dask array."""
+    import dask.array
+
+    return isinstance(value, dask.array.Array)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a dask dataframe or series."""
+    return hasattr(value, "npartitions") and hasattr(value, "map_partitions") and hasattr(value, "_meta") and not is_array(value)
+
+
+def _of_array(X: Any, y: Any, sample_weight: Any) -> Collection:
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and columns")
+    _check_known("X", X)
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X has the dtype {X.dtype}, expected numbers")
+    X = X.rechunk({1: -1})
+    rows = X.chunks[0]
+    return Collection(
+        list(X.to_delayed().ravel()),
+        _aligned("y", y, rows),
+        [None] * len(rows) if sample_weight is None else _aligned("sample_weight", sample_weight, rows),
+        Columns(X.shape[1], None),
+    )
+
+
+def _check_known(name: str, array: Any) -> None:
+    if any(math.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError(
+            f"{name} has unknown chunk sizes: call {name}.compute_chunk_sizes() first, or hand over the dask dataframe it comes from"
+        )
+
+
+def _aligned(name: str, values: Any, rows: Sequence[int]) -> list[Any]:
+    """The parts of a vector, cut as the rows are."""
+    import dask.array
+
+    if is_frame(values):
+        raise TypeError(f"{name} is a dask {type(values).__name__}, but X is a dask array: hand over both as arrays or both as dataframes")
+    if not is_array(values):
+        values = dask.array.from_array(np.asarray(values), chunks=-1)
+    _check_known(name, values)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or values.shape[0] != sum(rows):
+        raise ValueError(f"{name} has the shape {values.shape}, but X has {sum(rows)} rows")
+    return list(values.rechunk((tuple(rows),)).to_delayed().ravel())
+
+
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> Collection:
+    if X.ndim != 2:
+        raise ValueError("X is a dask series, expected a dataframe")
+    for name, dtype in X.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "fiub":
+            raise ValueError(f"column {name!r} of X has the dtype {dtype}, expected numbers")
+    parts = X.to_delayed()
+    names = list(X.columns)
+    return Collection(
+        list(parts),
+        _beside("y", y, X),
+        [None] * len(parts) if sample_weight is None else _beside("sample_weight", sample_weight, X),
+        Columns(len(names), names if all(isinstance(name, str) for name in names) else None),
+    )
+
+
+def _beside(name: str, values: Any, X: Any) -> list[Any]:
+    """The parts of a series beside a dataframe."""
+    if not is_frame(values):
+        raise TypeError(f"{name} is a {type(values).__name__}, but X is a dask dataframe: {name} must be a dask series with the same partitions")
+    if values.ndim == 2 and len(values.columns) == 1:
+        values = values[values.columns[0]]
+    if values.ndim != 1:
+        raise ValueError(f"{name} has {len(values.columns)} columns, expected 1")
+    if values.npartitions != X.npartitions:
+        raise ValueError(f"{name} has {values.npartitions} partitions, but X has {X.npartitions}: repartition one as the other")
+    return list(values.to_delayed())
+
+
+def numbers(block: Any) -> Any:
+    """The values of a block as the core takes them: C order, float64 or float32."""
+    if hasattr(block, "tocsr"):
+        block = block.toarray()
+    values = np.asarray(block)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"dtype {values.dtype}, expected numbers")
+    # what came over the network need not be aligned
+    return np.require(values, dtype=np.float32 if values.dtype == np.float32 else np.float64, requirements=["C", "ALIGNED"])
+
+
+def guessed_centre(block: Any) -> NDArray[np.float64] | None:
+    """The means of columns that seem to lie far from 0; None where the rows are too few to tell. Runs on a worker."""
+    values = numbers(block)
+    if len(values) < _ENOUGH:
+        return None
+    mean, spread = _moments(values)
+    return _far(mean, spread, len(values))
+
+
+def centre(found: Sequence[About]) -> NDArray[np.float64]:
+    """The means of columns that lie far from 0 in all parts together, else 0."""
+    rows = sum(part.rows for part in found)
+    mean = sum(part.rows * part.mean for part in found) / max(rows, 1)
+    spread = sum(part.spread + part.rows * (part.mean - mean) ** 2 for part in found)
+    return _far(np.asarray(mean), np.asarray(spread), rows)
+
+
+def _far(mean: NDArray[np.float64], spread: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = (np.abs(mean) > _FAR * np.sqrt(spread / max(rows, 1))) & np.isfinite(mean)
+        return np.where(far, mean.astype(np.float32).astype(np.float64), 0.0)
+
+
+def _moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if not len(values):
+        return np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = values.mean(axis=0, dtype=np.float64)
+        away = values - mean
+        return mean, np.einsum("ij,ij->j", away, away)
+
+
+def some_rows(number: int, block: Any, rows: int, seed: int) -> Any:
+    """Rows of a block drawn at random. Runs on a worker."""
+    values = numbers(block)
+    chosen = np.random.default_rng([seed, number]).choice(len(values), min(rows, len(values)), replace=False)
+    return values[np.sort(chosen)]
+
+
+def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
+    """A block of the collection as one of the core. Runs on the worker that has it."""
+    where = f"partition {number}"
+    try:
+        values = numbers(x)
+        if values.ndim != 2 or values.shape[1] != columns.number:
+            raise ValueError(f"X has the shape {values.shape}, expected {columns.number} columns")
+        if columns.map is not None and len(values):
+            values = np.ascontiguousarray(columns.map.transform(values))
+        elif columns.map is not None:
+            values = np.empty((0, len(columns.map.components_)))
+        classes, codes = _labels(y)
+        if weights is not None:
+            weights = np.require(np.asarray(weights).ravel(), dtype=np.float64, requirements=["C", "ALIGNED"])
+            bad = ~(np.isfinite(weights) & (weights >= 0))
+            if bad.any():
+                row = int(np.argmax(bad))
+                raise ValueError(f"sample_weight, row {row}: a weight of {weights[row]} is not allowed: weights must be finite and >= 0")
+            if len(weights) != len(values):
+                raise ValueError(f"{len(values)} rows, but {len(weights)} weights")
+        if len(codes) != len(values):
+            raise ValueError(f"{len(values)} rows, but {len(codes)} labels")
+        if shift is not None:
+            shift = np.require(shift, requirements=["C", "ALIGNED"])
+        rows = _core.Partition(values, codes, weights, shift)
+    except (ValueError, TypeError) as problem:
+        names = "" if columns.names is None else f"; the columns are {', '.join(columns.names[:20])}"
+        raise ValueError(f"{where}: {problem}{names if 'column' in str(problem) else ''}") from None
+    mean, spread = _moments(values)
+    return Block(rows, classes, mean if shift is None else mean - shift, spread)
+
+
+def _labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.dtype.kind == "f":
+        bad = ~(np.isfinite(values) & (values == np.round(values)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(f"y, row {row}: {values[row]} is not a class; labels are whole numbers or text")
+    elif values.dtype.kind not in "iubUSO":
+        raise ValueError(f"y has the dtype {values.dtype}, expected whole numbers or text")
+    if values.dtype.kind == "O":
+        values = _of_one_type(values.tolist())
+    classes, codes = np.unique(values, return_inverse=True)
+    return classes, np.asarray(codes, dtype=np.uint32).ravel()
+
+
+def _of_one_type(labels: list[Any]) -> NDArray[Any]:
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ValueError(f"y, row {missing[0]}: the label is missing")
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("y holds labels of several types: text and numbers")
+    values = np.array(labels)
+    if values.dtype.kind == "O":
+        raise ValueError(f"y holds labels like {labels[0]!r}, expected whole numbers or text")
+    return values
+
+
+def about(block: Block) -> About:
+    """What the client wants to know of a block. Runs on its worker."""
+    return About(block.rows.rows, block.classes, block.mean, block.spread)
+
+
+def renumber(block: Block, codes: list[int], first: int) -> _core.Partition:
+    """The rows of a block with the classes' common numbers. Runs on its worker."""
+    return block.rows.renumbered(codes, first)
+
+
+def all_classes(found: Sequence[About]) -> NDArray[Any]:
+    """The classes of all parts, sorted."""
+    kinds = {"text" if part.classes.dtype.kind in "USO" else "numbers": number for number, part in enumerate(found) if part.rows}
+    if len(kinds) > 1:
+        raise ValueError(f"y holds text in partition {kinds['text']} and numbers in partition {kinds['numbers']}: labels must be of one type")
+    met = [part.classes for part in found if part.rows]
+    if not met:
+        raise ValueError("X has no rows, expected at least one of every class")
+    classes: NDArray[Any] = np.unique(np.concatenate(met))
+    if len(classes) < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
+    _input.class_names(classes)
+    return classes

@@ -1,0 +1,350 @@
+"""Fits to dask collections, against fits to the same rows in memory and the objective written out."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import outlast
+
+dask = pytest.importorskip("dask")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+import distributed  # noqa: E402
+import pandas as pd  # noqa: E402
+
+import outlast.dask as od  # noqa: E402
+import outlast.dask._engine  # noqa: E402
+
+#: Enough for the sample of some thousand rows, so that the rows below are more than that.
+SMALL = "64MB"
+CLOSE = 1e-4
+
+
+def rows(n=60_000, d=5, k=2, seed=0, wrong=0.08):
+    rng = np.random.default_rng(seed)
+    centres = 1.5 * rng.standard_normal((k, d))
+    y = rng.integers(0, k, n)
+    X = centres[y] + rng.standard_normal((n, d))
+    flipped = rng.uniform(size=n) < wrong
+    y = np.where(flipped, rng.integers(0, k, n), y)
+    # 32 bits hold them, so that both fits see the same numbers
+    return X.astype(np.float32).astype(np.float64), y
+
+
+def objective(model, X, y, weights=None):
+    """1/2 |w|^2 + C sum weight min(hinge, 1 - s) at the model, from its coefficients alone."""
+    f = X @ model.coef_.T + model.intercept_
+    if f.shape[1] == 1:
+        margin = np.where(y == model.classes_[1], 1, -1) * f[:, 0]
+        s = -1.0
+    else:
+        own = np.searchsorted(model.classes_, y)
+        others = f.copy()
+        others[np.arange(len(y)), own] = -np.inf
+        margin = f[np.arange(len(y)), own] - others.max(axis=1)
+        s = -1 / (f.shape[1] - 1)
+    loss = np.maximum(0, 1 - margin)
+    if model.truncation is not None:
+        loss = np.minimum(loss, 1 - s)
+    weights = np.ones(len(y)) if weights is None else weights
+    return 0.5 * (model.coef_**2).sum() + model.C * (weights * loss).sum()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.mark.parametrize("k, truncation", [(2, None), (2, "auto"), (3, "auto")])
+def test_any_number_of_parts_gives_the_same_answer_as_one_machine(k, truncation):
+    X, y = rows(k=k, n=60_000)
+    one = outlast.TruncatedSVC(0.1, kernel="linear", truncation=truncation).fit(X, y)
+    for chunks in [(60_000,), (30_000, 30_000), (15_000,) * 4, (3_750,) * 16, (1, 0, 40_000, 7, 0, 19_992)]:
+        model = od.TruncatedSVC(0.1, truncation=truncation, memory=SMALL)
+        model.fit(da.from_array(X, chunks=(chunks, -1)), da.from_array(y, chunks=(chunks,)))
+        assert model.solver_ == "linear-stream"
+        assert model.status_ == "converged"
+        assert model.partition_rows_.tolist() == list(chunks)
+        assert model.objective_ == pytest.approx(objective(model, X, y), rel=1e-9)
+        assert model.objective_ <= one.objective_ * (1 + CLOSE)
+        if truncation is None:
+            assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
+        # sums, not rows: (d + 1) k squared and some, for each part; only a sample and what is gathered are rows, within bounds
+        assert np.median(model.bytes_per_pass_) < 4000 * len(chunks) * (1 if k == 2 else 9)
+
+
+def test_it_works_without_a_client(monkeypatch):
+    monkeypatch.setattr(od._engine, "current_client", lambda: None)
+    X, y = rows()
+    model = od.TruncatedSVC(0.1, truncation=None, memory=SMALL).fit(da.from_array(X, chunks=(9000, 5)), y)
+    one = outlast.TruncatedSVC(0.1, truncation=None, kernel="linear").fit(X, y)
+    assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
+
+
+def test_rows_that_are_not_aligned():
+    # as they may be after a journey: 8-byte numbers at an odd address
+    X, y = rows(n=500)
+    shifted = np.frombuffer(b"\0" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
+    assert not shifted.flags.aligned
+    model = outlast.TruncatedSVC(kernel="linear").fit(shifted, y)
+    np.testing.assert_array_equal(model.predict(shifted), model.predict(X))
+
+
+def test_few_rows_are_fitted_here_and_equal_the_fit_in_memory():
+    X, y = rows(n=2000)
+    one = outlast.TruncatedSVC(1.0, kernel="linear").fit(X, y)
+    model = od.TruncatedSVC(1.0).fit(da.from_array(X, chunks=(300, 5)), y)
+    assert model.passes_ == 1
+    assert model.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    np.testing.assert_allclose(model.coef_, one.coef_, rtol=1e-6)
+
+
+def test_weights_intercept_classes_and_columns_far_from_zero():
+    X, y = rows()
+    rng = np.random.default_rng(1)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    X[:, 1] += 1e6  # as 32 bits are, this would leave one digit in ten
+    X = np.ascontiguousarray(X)
+    names = np.array(["no", "yes"])[y]
+    # the first part is too small to tell that a column is far from 0
+    first = ((10, 20_000, 20_000, 19_990), 5)
+    parts = [da.from_array(part, chunks=size) for part, size in [(X, first), (names, 7000), (weights, 20_000)]]
+    model = od.TruncatedSVC(0.1, truncation=None, class_weight="balanced", memory=SMALL).fit(*parts)
+    one = outlast.TruncatedSVC(0.1, kernel="linear", truncation=None, class_weight="balanced").fit(X, names, weights)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.objective_ == pytest.approx(one.objective_, rel=1e-5)
+    plain = od.TruncatedSVC(0.1, fit_intercept=False, truncation=None, memory=SMALL).fit(da.from_array(X[:, [0, 2]], chunks=(9000, 2)), y)
+    assert plain.intercept_.tolist() == [0.0]
+    one = outlast.TruncatedSVC(0.1, fit_intercept=False, truncation=None, kernel="linear").fit(X[:, [0, 2]], y)
+    assert plain.objective_ == pytest.approx(one.objective_, rel=1e-6)
+
+
+def test_dataframes_on_workers_and_what_they_predict(cluster):
+    X, y = rows(n=40_000, k=3)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["label"] = np.array(["x", "y", "z"])[y]
+    # sorted by class: most parts lack two of the three; and one is empty
+    frame = frame.sort_values("label", ignore_index=True)
+    parts = dd.from_pandas(frame, npartitions=5)
+    parts = dd.concat([parts.partitions[:2], parts.partitions[[0]].query("a > 1e9"), parts.partitions[2:]])
+    model = od.TruncatedSVC(0.1, memory=SMALL).fit(parts[list("abcde")], parts["label"])
+    assert 0 in model.partition_rows_ and model.partition_rows_.sum() == len(frame)
+    one = outlast.TruncatedSVC(0.1, kernel="linear").fit(frame[list("abcde")], frame["label"])
+    assert model.objective_ <= one.objective_ * (1 + CLOSE)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    predicted = model.predict(parts[list("abcde")])
+    assert isinstance(predicted, da.Array)
+    assert (predicted.compute() == one.predict(frame[list("abcde")])).mean() > 0.999
+    values = model.decision_function(da.from_array(X, chunks=(9000, 5)))
+    assert values.shape == (40_000, 3)
+    np.testing.assert_allclose(values.compute(), X @ model.coef_.T + model.intercept_, atol=1e-9)
+    share = model.score(parts[list("abcde")], parts["label"])
+    assert share == pytest.approx((predicted.compute() == frame["label"]).mean())
+    assert isinstance(model.predict(X[:5]), np.ndarray)
+
+
+def slowly(block):
+    time.sleep(0.2)
+    return block
+
+
+def test_a_worker_killed_in_mid_fit():
+    X, y = rows(n=60_000)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            blocks = da.from_array(X, chunks=(10_000, 5)).map_blocks(slowly, dtype=X.dtype)
+            model = od.TruncatedSVC(0.1, memory=SMALL)
+            killed = []
+            first = cluster.workers[0].pid
+
+            def kill(dask_worker=None):
+                # after some passes, so that it is the fit that loses its parts
+                while len(getattr(model, "history_", [])) < 4:
+                    time.sleep(0.005)
+                os.kill(first, signal.SIGKILL)
+                killed.append(len(model.history_))
+
+            thread = threading.Thread(target=kill, daemon=True)
+            thread.start()
+            model.fit(blocks, y, client=client)
+            thread.join()
+            assert killed and killed[0] < len(model.history_)
+    whole = od.TruncatedSVC(0.1, memory=SMALL).fit(da.from_array(X, chunks=(10_000, 5)), y)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-9)
+
+
+def test_an_interrupt_ends_the_fit_and_leaves_the_cluster_alone(cluster):
+    X, y = rows(n=60_000)
+
+    class Stop(Exception):
+        pass
+
+    class Stopped(od.TruncatedSVC):
+        def _recorded(self, engine, report):
+            def record(stage, step, objective, gap):
+                if engine.passes >= 3:
+                    raise Stop
+                return False
+
+            return record
+
+    with pytest.raises(Stop):
+        Stopped(0.1, memory=SMALL).fit(da.from_array(X, chunks=(10_000, 5)), y)
+    deadline = time.monotonic() + 10
+    while cluster.processing() and any(cluster.processing().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(cluster.processing().values())
+    limited = od.TruncatedSVC(0.1, memory=SMALL, time_limit=1e-3)
+    with pytest.warns(match="time_limit"):
+        limited.fit(da.from_array(X, chunks=(10_000, 5)), y)
+    assert limited.status_ == "time_limit"
+
+
+@pytest.mark.parametrize("where", ["threads", "workers"])
+def test_ctrl_c_ends_a_fit(where, cluster, monkeypatch):
+    if where == "threads":
+        monkeypatch.setattr(od._engine, "current_client", lambda: None)
+    X, y = rows(n=60_000)
+    stuck = da.from_array(X, chunks=(10_000, 5)).map_blocks(slowly, dtype=X.dtype)
+    timer = threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            while time.monotonic() < start + 30:
+                od.TruncatedSVC(0.1, memory=SMALL).fit(stuck, y)
+    finally:
+        timer.cancel()
+
+
+def test_what_cannot_be_fitted_is_refused_by_name():
+    X, y = rows(n=1000)
+    blocks, labels = da.from_array(X, chunks=(250, 5)), da.from_array(y, chunks=250)
+
+    def refusal(*data, **parameters):
+        with pytest.raises((ValueError, TypeError)) as refused:
+            od.TruncatedSVC(**parameters).fit(*data)
+        return str(refused.value)
+
+    unknown = blocks[blocks[:, 0] > 0]
+    assert "unknown chunk sizes" in refusal(unknown, labels[blocks[:, 0] > 0])
+    assert "compute_chunk_sizes" in refusal(unknown, labels)
+    assert "1000 rows" in refusal(blocks, labels[:999])
+    assert "numbers" in refusal(blocks.astype(str), labels)
+    assert "outlast itself" in refusal(X, y)
+    hole = X.copy()
+    hole[600, 3] = np.nan
+    message = refusal(da.from_array(hole, chunks=(250, 5)), labels)
+    assert "partition 2" in message and "row 100, column 3" in message and "NaN" in message
+    mixed = da.concatenate([da.from_array(np.array(["a", "b"] * 250, dtype=object), chunks=250), da.from_array(y[500:].astype(object), chunks=250)])
+    message = refusal(blocks, mixed)
+    assert "text" in message and "numbers" in message
+    assert "not a class" in refusal(blocks, labels + 0.5)
+    assert "greater than one" in refusal(blocks, labels * 0)
+    assert "weight of -1" in refusal(blocks, labels, labels - 1.0)
+    assert "C = -1" in refusal(blocks, labels, C=-1.0)
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": ["text"] * 1000}), npartitions=3)
+    assert "column 'b'" in refusal(frame, frame["a"])
+    assert "partitions" in refusal(frame[["a"]], dd.from_pandas(pd.Series(y), npartitions=4))
+    assert "dask series" in refusal(frame[["a"]], y)
+
+
+def test_a_saved_model_is_one_of_the_package(tmp_path):
+    X, y = rows(n=3000)
+    model = od.TruncatedSVC(1.0).fit(da.from_array(X, chunks=(1000, 5)), y)
+    model.save(tmp_path / "model")
+    assert (outlast.load(tmp_path / "model").predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_capped_and_lq_machines(k):
+    X, y = rows(n=40_000, k=k)
+    parts = da.from_array(X, chunks=((15_000, 0, 25_000), 5))
+    for one, many in [
+        (outlast.CappedSVC(0.1, p=2.0, cap=4.0), od.CappedSVC(0.1, p=2.0, cap=4.0, memory=SMALL)),
+        (outlast.CappedSVC(0.1, p=1.0, cap=2.0), od.CappedSVC(0.1, p=1.0, cap=2.0, memory=SMALL)),
+        (outlast.LqSVC(0.001, q=1.0), od.LqSVC(0.001, q=1.0, memory=SMALL)),
+        (outlast.LqSVC(0.001, q=0.5), od.LqSVC(0.001, q=0.5, memory=SMALL)),
+        (
+            outlast.TruncatedSVC(0.01, kernel="linear", penalty="l1"),
+            od.TruncatedSVC(0.01, penalty="l1", memory=SMALL),
+        ),
+    ]:
+        one.fit(X, y)
+        many.fit(parts, y)
+        assert many.solver_ == "linear-stream" and many.status_ == "converged"
+        assert many.objective_ <= one.objective_ * (1 + CLOSE), (many, many.objective_ / one.objective_ - 1)
+        assert (many.predict(X) == one.predict(X)).mean() > 0.99
+    rule = od.CappedSVC(0.1, p=2.0, memory=SMALL).fit(parts, y)
+    beyond = (np.maximum(0, 1 - np.where(y[:, None] == (np.arange(k) if k > 2 else [1]), 1, -1) * (X @ rule.coef_.T + rule.intercept_)) ** 2).sum(axis=1)
+    assert np.mean(beyond > rule.cap_) == pytest.approx(0.1, abs=0.02)
+
+
+def test_audit_finds_flipped_labels():
+    X, y = rows(n=20_000, wrong=0.0)
+    rng = np.random.default_rng(3)
+    flipped = rng.choice(len(y), 400, replace=False)
+    y[flipped] = 1 - y[flipped]
+    names = np.array(["cat", "dog"])[y]
+    found = od.audit(da.from_array(X, chunks=(6000, 5)), da.from_array(names, chunks=6000), memory=SMALL)
+    scores = found.scores.compute()
+    inside = np.isin(np.arange(len(y)), flipped)
+    # a flipped row is above one that is not, nearly always
+    from sklearn.metrics import roc_auc_score
+
+    assert roc_auc_score(inside, scores) > 0.97
+    assert found.noise_matrix.shape == (2, 2)
+    np.testing.assert_allclose(found.noise_matrix.sum(axis=1), 1.0)
+    assert (np.diag(found.noise_matrix) > 0.7).all()
+    suspects = found.suspects(300)
+    assert len(suspects) == 300 and list(suspects.columns) == ["given", "suggested", "score", "margin"]
+    # one row in fifty is flipped
+    assert np.isin(suspects.index[:100], flipped).mean() > 0.9
+    assert (suspects["given"].to_numpy() == names[suspects.index]).all()
+    np.testing.assert_allclose(suspects["score"], scores[suspects.index])
+
+
+def test_nystroem_comes_near_the_kernel_machine():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12_000, 2))
+    y = ((X**2).sum(axis=1) > 1.4).astype(int)
+    parts = da.from_array(X, chunks=(5000, 2))
+    assert od.TruncatedSVC(1.0).fit(parts, y).score(parts, y) < 0.7
+    model = od.TruncatedSVC(1.0, kernel_approximation="nystroem", n_components=60, memory=SMALL).fit(parts, y)
+    assert model.score(parts, y) > 0.97
+    # the same as the package's machine on the same columns
+    Z = model.map_.transform(X)
+    one = outlast.TruncatedSVC(1.0, kernel="linear").fit(Z, y)
+    assert model.objective_ <= one.objective_ * (1 + 1e-3)
+    np.testing.assert_allclose(model.decision_function(parts).compute(), Z @ model.coef_[0] + model.intercept_[0], atol=1e-9)
+    with pytest.raises(ValueError, match="pickle"):
+        model.save("model")
+    with pytest.raises(ValueError, match="kernel_approximation"):
+        od.TruncatedSVC(kernel_approximation="magic").fit(parts, y)
+
+
+def test_searches_over_workers(cluster):
+    import joblib
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    X, y = rows(n=600)
+    search = GridSearchCV(outlast.TruncatedSVC(kernel="linear"), {"C": [0.01, 1.0]}, cv=3)
+    here = search.fit(X, y).cv_results_["mean_test_score"]
+    with joblib.parallel_backend("dask"):
+        there = search.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(here, there)
+    splits = list(StratifiedKFold(3).split(X, y))
+    own = outlast.TruncatedSVCCV(Cs=[0.01, 1.0], kernel="linear", cv=splits, early_stopping=False, halving=False)
+    tuned = od.tune(own, X, y, client=cluster)
+    own.fit(X, y)
+    np.testing.assert_allclose(tuned.errors_, own.errors_.ravel())
+    assert tuned.best_params_ == own.best_params_
+    assert tuned.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
+    with pytest.raises(TypeError, match="TruncatedSVCCV"):
+        od.tune(search, X, y, client=cluster)
