@@ -20,6 +20,8 @@ const LEAST: f64 = 1e-5;
 const NARROWING: f64 = 0.3;
 /// Floors of the squared residual, for p < 2.
 const FLOORS: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-8];
+/// From one floor to the next where the gap is looked for.
+const RISE: f64 = 3.0;
 /// Relative difference of the smoothed loss and the loss that counts as none.
 const UNSEEN: f64 = 1e-6;
 
@@ -82,9 +84,11 @@ impl Work<'_> {
         let (theta, objective) = lowest.unwrap_or((theta, f64::INFINITY));
         if !hinge && gap > options.tolerance && !self.control.out_of_time() {
             // a low floor has too few rows below it for a curvature that can be believed; a higher one adds more, and tells more
-            for floor in widths[..at].iter().rev() {
-                let sums = self.statistics(&theta, *floor)?;
+            let mut floor = widths[at - 1];
+            while gap > options.tolerance && floor <= FLOORS[0] {
+                let sums = self.statistics(&theta, floor)?;
                 gap = gap.min(self.left(&theta, sums));
+                floor *= RISE;
             }
         }
         let status = match () {
