@@ -33,13 +33,17 @@ VENV := .venv
 BENCH := .bench
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: demo test rust-lint rust-test browser python-test bench bench-growth bench-audit fuzz differential faults soak sanitize deny wheel clean
+.PHONY: demo test rust-lint rust-test browser python-packages python-test bench bench-growth bench-audit fuzz differential faults soak sanitize deny wheel clean
 
 demo:
 	mkdir -p demo-output
 	$(CARGO) run --release --locked -p outlast-cli -- demo -o demo-output/outlast-demo.svg --html demo-output/outlast-audit.html
 
-test: rust-lint rust-test python-test
+# Packages and the browser come over the network while lints are compiled.
+test:
+	$(MAKE) -j2 rust-lint python-packages
+	$(MAKE) rust-test
+	$(MAKE) python-test
 
 rust-lint:
 	if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all --check; \
@@ -81,6 +85,8 @@ browser:
 	    echo "*** or go without that test, on your own responsibility: OUTLAST_NO_BROWSER=1 make test"; \
 	    exit 1; \
 	fi
+
+python-packages: browser $(VENV)/.packages
 
 python-test: browser $(VENV)/.built
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal

@@ -25,6 +25,7 @@ const TILE: usize = 32;
 struct Growing {
     value: f64,
     loss: f64,
+    blurred: f64,
     beyond: u64,
     gradient: Vec<f64>,
     near: Vec<GramSum>,
@@ -42,6 +43,7 @@ impl Growing {
         Growing {
             value: 0.0,
             loss: 0.0,
+            blurred: 0.0,
             beyond: 0,
             gradient: vec![0.0; spec.size()],
             near: (0..spec.functions).map(|_| gram(spec.order())).collect(),
@@ -57,6 +59,7 @@ impl Growing {
         Sums {
             value: self.value,
             loss: self.loss,
+            blurred: self.blurred,
             beyond: self.beyond,
             gradient: self.gradient,
             near: self.near.into_iter().map(|sum| Gram::of(sum, spec.order())).collect(),
@@ -163,7 +166,9 @@ fn apart_row(
             continue;
         }
         let q = t.min(1.0);
-        sums.value += cap * width * q * (t - 0.5 * q);
+        let smoothed = width * q * (t - 0.5 * q);
+        sums.value += cap * smoothed;
+        sums.blurred += cap * (smoothed - z.max(0.0));
         sums.factors[function * place.1 + place.0] += cap * q;
         if t < 1.0 {
             sums.near[function].push(x, spec.unit, cap / width);
@@ -193,6 +198,7 @@ fn capped_row(
     if slope == 0.0 || g == 0.0 {
         return;
     }
+    sums.blurred += cap * (value - h.exact(g));
     for (function, &r) in sums.residuals.iter().enumerate().filter(|(_, r)| **r > 0.0) {
         let sign = sign(spec, of.0, function);
         sums.factors[function * place.1 + place.0] -= 2.0 * cap * slope * sign * r;

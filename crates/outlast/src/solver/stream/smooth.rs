@@ -68,7 +68,7 @@ impl Work<'_> {
             let (next, sums) = self.descend(theta, sums, width)?;
             theta = next;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
-            let added = (sums.value - sums.loss).abs() / self.value(&theta, &sums);
+            let added = sums.blurred.abs() / self.value(&theta, &sums);
             if hinge && at + 1 == widths.len() && (width > USUAL || added > UNSEEN && width > LEAST) {
                 widths.push(NARROWING * width);
             }
@@ -101,15 +101,13 @@ impl Work<'_> {
     }
 
     /// The relative gap that a smoothed loss tells: what its quadratic model promises, and what smoothing adds. Where the power is below 1, and
-    /// every row at its kink makes a local minimum, it is that of the convex bound with weights h'(g), as in memory.
+    /// every row at its kink makes a local minimum, the model is that of the convex bound with weights h'(g), as in memory.
     fn left(&self, theta: &[f64], mut sums: Sums) -> f64 {
-        let mut added = (sums.value - sums.loss).abs();
         if matches!(self.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
             sums.far.clear();
-            added = 0.0;
         }
         let promised = self.step(theta, &sums, 0.0).map_or(0.0, |(_, slope)| -slope).max(0.0);
-        (promised + added) / self.value(theta, &sums)
+        (promised + sums.blurred.abs()) / self.value(theta, &sums)
     }
 
     fn value(&self, theta: &[f64], sums: &Sums) -> f64 {

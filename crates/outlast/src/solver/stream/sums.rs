@@ -48,6 +48,8 @@ pub(super) struct Sums {
     pub value: f64,
     /// The loss itself.
     pub loss: f64,
+    /// The difference of the two on rows that smoothing touches: a capped loss rises by a constant where a row costs nothing, which moves no minimum.
+    pub blurred: f64,
     /// Rows beyond a cap.
     pub beyond: u64,
     /// Gradient of the smoothed loss, functions x p.
@@ -64,6 +66,7 @@ impl Sums {
     pub(super) fn add(&mut self, other: Sums) {
         self.value += other.value;
         self.loss += other.loss;
+        self.blurred += other.blurred;
         self.beyond += other.beyond;
         add(&mut self.gradient, &other.gradient);
         let pairs = self.near.iter_mut().zip(&other.near).chain(self.far.iter_mut().zip(&other.far));
@@ -140,6 +143,7 @@ impl Growing {
         Sums {
             value: self.value,
             loss: self.loss,
+            blurred: self.value - self.loss,
             beyond: 0,
             gradient: self.gradient,
             near: grams(self.near),
