@@ -50,6 +50,7 @@ rust-lint:
 	else echo "cargo fmt is not installed: the format is not checked"; fi
 	if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --workspace --all-targets -- -D warnings; \
 	else echo "cargo clippy is not installed: lints are not checked"; fi
+	$(CARGO) tree --locked --quiet --manifest-path fuzz/Cargo.toml >/dev/null
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace --lib
 	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
 
