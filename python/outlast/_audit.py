@@ -77,7 +77,7 @@ class Audit:
     def __repr__(self) -> str:
         suspects = len(self._found.suspects()["row"])
         found = f"{suspects} suspect{'' if suspects == 1 else 's'}"
-        return f"Audit({len(self.scores)} rows, {found}, {100.0 * self.wrong_share:.1f} % of the labels likely wrong)"
+        return f"Audit({len(self.scores)} rows, {found}, an estimated {100.0 * self.wrong_share:.1f} % of the labels wrong)"
 
     @property
     def scores(self) -> NDArray[np.float64]:
