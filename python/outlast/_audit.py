@@ -10,16 +10,21 @@ from numpy.typing import NDArray
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _get_feature_names
 
-from . import _core, _input
+from . import _core, _input, _progress
 
 
 #: Most cells that a page carries along.
 _MOST_CELLS = 5_000_000
 
 
-def _plain(value: float) -> str:
-    text = repr(value)
-    return text[:-2] if text.endswith(".0") else text
+#: What the core counts by: rows a class needs to be judged, most classes fitted in pairs, and how many C are tried.
+_FEWEST, _MOST_IN_PAIRS, _CS = 3, 30, 3
+
+
+def _texts(column: NDArray[Any]) -> list[str]:
+    """The shortest texts that are read back as the same numbers, in the precision they have."""
+    texts = map(repr, column.tolist()) if column.dtype == np.float64 else map(str, column)
+    return [text.removesuffix(".0") for text in texts]
 
 
 class Audit:
@@ -41,6 +46,8 @@ class Audit:
         The rows looked at.
     codes : array of int
         Each row's class as its place in `classes`.
+    index : pandas.Index or None
+        The rows' own names, if they have any.
 
     Examples
     --------
@@ -57,7 +64,7 @@ class Audit:
     """The classes, sorted; matrices are in their order."""
 
     def __init__(
-        self, found: _core.Audited, classes: NDArray[Any], names: list[str] | None, target: str, rows: Any, codes: Any
+        self, found: _core.Audited, classes: NDArray[Any], names: list[str] | None, target: str, rows: Any, codes: Any, index: Any = None
     ) -> None:
         self._found = found
         self.classes = classes
@@ -65,11 +72,12 @@ class Audit:
         self._target = target
         self._rows = rows
         self._codes = codes
+        self._index = index
 
     def __repr__(self) -> str:
         suspects = len(self._found.suspects()["row"])
         found = f"{suspects} suspect{'' if suspects == 1 else 's'}"
-        return f"Audit({len(self.scores)} rows, {found}, {100.0 * self.wrong_share:.1f} % of the labels likely wrong)"
+        return f"Audit({len(self.scores)} rows, {found}, an estimated {100.0 * self.wrong_share:.1f} % of the labels wrong)"
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -146,9 +154,11 @@ class Audit:
 
     @property
     def suspects(self) -> Any:
-        """The rows to look at, most suspect first: a pandas DataFrame whose index is the row.
+        """The rows to look at, most suspect first: a pandas DataFrame whose index is the row's position, counted from 0.
 
-        Columns ``given``, ``suggested``, ``score``, ``confidence``, ``agreement``, ``margin`` and ``reasons`` (text).
+        Columns ``given``, ``suggested``, ``score``, ``confidence``, ``agreement``, ``margin`` and ``reasons`` (text). If X was a DataFrame, a
+        column ``index`` comes first with what its own index calls the row: ``X.loc[found.suspects["index"]]`` and
+        ``X.iloc[found.suspects.index]`` are the same rows (the first needs an index without repetitions).
         """
         try:
             import pandas
@@ -158,7 +168,10 @@ class Audit:
         columns = self._found.suspects()
         for name in ("given", "suggested"):
             columns[name] = self.classes[columns[name]]
-        return pandas.DataFrame(columns).set_index("row")
+        suspects = pandas.DataFrame(columns).set_index("row")
+        if self._index is not None:
+            suspects.insert(0, "index", self._index.take(suspects.index).to_numpy())
+        return suspects
 
     def to_html(self, path: str | os.PathLike[str], *, source: str = "data") -> None:
         """Write a page to work with: one HTML file that needs no network.
@@ -177,8 +190,7 @@ class Audit:
         header = [*names, self._target]
         cells: list[list[str]] = []
         if not isinstance(self._rows, tuple) and self._rows.size <= _MOST_CELLS:
-            # the shortest text that is read back as the same number
-            cells = [[_plain(value) for value in column] for column in self._rows.T.tolist()]
+            cells = [_texts(column) for column in self._rows.T]
             cells.append([str(name) for name in self.classes[self._codes].tolist()])
         self._found.write_page(os.fspath(path), self._rows, header, cells, source)
 
@@ -207,6 +219,7 @@ def audit(
     truncation: float | str | None = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int = 0,
 ) -> Audit:
     """Rank the rows whose label, or whose values, look wrong.
 
@@ -237,6 +250,8 @@ def audit(
         Threads; None for all cores.
     random_state : int, RandomState instance or None, default=None
         Seed of the splits. The same seed gives the same scores.
+    verbose : int, default=0
+        1 shows a bar with the rate and the time left, on a terminal or in a notebook, and lines elsewhere; 2 shows lines everywhere.
 
     Returns
     -------
@@ -256,21 +271,29 @@ def audit(
     """
     names = _get_feature_names(X)
     target = getattr(y, "name", None)
+    index = X.index if hasattr(X, "iloc") and hasattr(X, "columns") else None
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=_input.precision(X))
     classes, codes = _input.encode(y)
     rows = _input.matrix(X)
-    found = _core.audit(
-        rows,
-        codes,
-        _input.class_names(classes),
-        folds=_input.whole("folds", folds, 2),
-        repeats=_input.whole("repeats", repeats, 1, 1000),
-        seed=_input.seed(random_state),
-        kernel=_input.text("kernel", kernel),
-        gamma=_input.name_or_real("gamma", gamma),
-        c=None if isinstance(C, str) and C == "auto" else _input.real("C", C),
-        truncation=None if truncation is None else _input.name_or_real("truncation", truncation),
-        threads=_input.threads(n_jobs),
-    )
+    chosen: dict[str, Any] = {
+        "folds": _input.whole("folds", folds, 2),
+        "repeats": _input.whole("repeats", repeats, 1, 1000),
+        "seed": _input.seed(random_state),
+        "kernel": _input.text("kernel", kernel),
+        "gamma": _input.name_or_real("gamma", gamma),
+        "c": None if isinstance(C, str) and C == "auto" else _input.real("C", C),
+        "truncation": None if truncation is None else _input.name_or_real("truncation", truncation),
+        "threads": _input.threads(n_jobs),
+    }
+    with _progress.watch_task("audit", _steps(codes, **chosen), verbose) as watch:
+        found = _core.audit(rows, codes, _input.class_names(classes), **chosen, progress=watch.report)
     names = None if names is None else [str(name) for name in names]
-    return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes)
+    return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes, index)
+
+
+def _steps(codes: NDArray[Any], *, folds: int, repeats: int, kernel: str, c: float | None, **_: Any) -> int:
+    """How many binary fits an audit tells of."""
+    judged = max(2, int(np.sum(np.bincount(codes) >= _FEWEST)))
+    problems = judged * (judged - 1) // 2 if judged <= _MOST_IN_PAIRS else judged
+    rounds = (_CS if c is None else 1) + repeats - 1
+    return problems * (2 if kernel == "both" else 1) * min(folds, len(codes)) * rounds

@@ -35,7 +35,8 @@ class CappedSVCCV(Tuning, CappedSVC):
     holdout : float or None, default=None
         In place of `cv`: the share of the rows of each class that is held out, once.
     standardize : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 as part of the model, by the training rows of each split. Sparse columns are
+        Whether columns are brought to mean 0 and variance 1 as part of the model, by the training rows of each split. Values far outside the
+        quartiles (five times their distance) have no part in mean and variance. Sparse columns are
         only divided by their deviation; kernel values (``kernel="precomputed"`` or a callable) are left as they are.
     rule : {"best", "one_se"}, default="best"
         Which point is taken: the one with the least mean error, of equals that of the smallest C; or that of the smallest C whose mean error

@@ -43,7 +43,7 @@ def with_callbacks(method: Method) -> Method:
     return cast(Method, _managed(method))
 
 
-__all__ = ["CallbackSupport", "watch", "with_callbacks"]
+__all__ = ["CallbackSupport", "watch", "watch_task", "with_callbacks"]
 
 _WIDTH = 24
 _NEARLY = 0.95  # a fit whose last stage is not known is not done before it says so
@@ -181,6 +181,19 @@ def watch(estimator: Any, tol: float, X: Any, y: Any, sample_weight: Any) -> Ite
         watching.close(None)
         raise
     watching.close(f"{estimator.status_}{_numbers(estimator.objective_, estimator.gap_)}")
+
+
+@contextmanager
+def watch_task(name: str, total: int, verbose: Any) -> Iterator[Watch]:
+    """Those who watch work of so many steps that is no estimator's."""
+    loudness = _loudness(verbose)
+    watching = Watch([_shown(name, 0.5, total, loudness)] if loudness else [])
+    try:
+        yield watching
+    except BaseException:
+        watching.close(None)
+        raise
+    watching.close("done")
 
 
 def _shown(name: str, tol: float, total: int | None, verbose: int) -> _Watcher:

@@ -30,6 +30,12 @@ HOSTILE = [
 ]
 
 
+def seen(text):
+    """A text as the page shows it: what turns its direction is spelt out."""
+    turns = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+    return "".join(f"\\u{{{ord(sign):x}}}" if ord(sign) in turns else sign for sign in text)
+
+
 def make(rows=40, classes=3, suspects=12, seed=0, columns=3):
     """A page that fits together; suspects are the last rows, the most suspect first."""
     rng = random.Random(seed)

@@ -1,5 +1,6 @@
 """outlast.audit: what it finds, what it gives back, what it refuses."""
 
+import json
 import subprocess
 import sys
 
@@ -98,6 +99,51 @@ def test_names_reach_the_page_and_the_files(tmp_path, wine):
     found.to_csv(tmp_path / "suspects.csv")
     table = pandas.read_csv(tmp_path / "suspects.csv")
     np.testing.assert_array_equal(table["row"] - 1, found.suspects.index)
+
+
+def test_suspects_bear_the_frames_own_index(wine):
+    import pandas
+
+    X, y, _ = wine
+    frame = pandas.DataFrame(X, index=[f"row {7 * i % 178}" for i in range(len(y))])
+    found = outlast.audit(frame, y, repeats=1, random_state=0)
+    suspects = found.suspects
+    assert suspects.columns[0] == "index" and suspects.index.name == "row"
+    np.testing.assert_array_equal(frame.loc[suspects["index"]], X[suspects.index])
+    # rows named twice, and by two names
+    double = frame.set_axis(pandas.MultiIndex.from_arrays([np.arange(len(y)) // 2, ["a"] * len(y)]))
+    again = outlast.audit(double, y, repeats=1, random_state=0).suspects
+    assert again["index"].tolist() == [double.index[row] for row in suspects.index]
+    assert "index" not in outlast.audit(X, y, repeats=1).suspects.columns
+
+
+def test_single_precision_is_written_as_short_as_it_is(tmp_path, wine):
+    X, y, _ = wine
+    X = X.astype(np.float32)
+    X[0, :4] = [-0.2, 3.0, 1e-20, 16777216.0]
+    outlast.audit(X, y, repeats=1).to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "-0.20000000298023224" not in page and '"-0.2"' in page
+    data = json.loads(page.split('type="application/json"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])
+    np.testing.assert_array_equal(np.array(data["cells"][:-1]).T.astype(np.float32), X)
+    assert data["cells"][1][0] == "3"
+
+
+@pytest.mark.parametrize("parameters", [{}, {"C": 1.0, "kernel": "rbf"}, {"folds": 3, "repeats": 2}])
+def test_a_bar_that_ends_where_it_should(wine, parameters, capsys):
+    X, y, _ = wine
+    outlast.audit(X, y, **{"repeats": 1, "verbose": 2, **parameters})
+    lines = capsys.readouterr().out.splitlines()
+    steps = [int(line.split("step ")[1]) for line in lines[:-1]]
+    kernels, cs = (1, 1) if "C" in parameters else (2, 3)
+    folds, repeats = parameters.get("folds", 5), parameters.get("repeats", 1)
+    assert lines[-1] == "[outlast] done" and max(steps) <= 3 * kernels * folds * (cs + repeats - 1)
+    codes = np.unique(y, return_inverse=True)[1]
+    c = parameters.get("C")
+    total = outlast._audit._steps(codes, folds=folds, repeats=repeats, kernel=parameters.get("kernel", "both"), c=c)
+    assert total == 3 * kernels * folds * (cs + repeats - 1)
+    outlast.audit(X, y, repeats=1)
+    assert capsys.readouterr().out == ""
 
 
 def test_conflicts_far_rows_and_small_classes():

@@ -82,6 +82,28 @@ def test_decisions_by_mouse(browser, show):
     assert decisions(browser) == {31: "relabel to class b", 32: "relabel to class a"}
 
 
+def test_keys_on_other_buttons_decide_nothing(browser, show):
+    show(make())
+    browser.run("document.querySelector('#body tr').focus()")
+    press(browser, "k")
+    for selector in ("#undo", "#legend button", "#heads button", "#log", ".keys summary", "#confusion button", "#download-table"):
+        before = decisions(browser)
+        browser.run("const e = document.querySelector(arguments[0]); e.focus(); if (document.activeElement !== e) throw new Error(arguments[0])", selector)
+        press(browser, "d", "k", "r", "u", "1")
+        assert decisions(browser) == before, selector
+        assert "when the list has the focus" in browser.text("#live")
+    # on the buttons that decide about a row they do what they say
+    browser.run("document.querySelector('.detail [data-mark=keep]').focus()")
+    press(browser, "d")
+    assert decisions(browser) == {29: "keep", 30: "drop"}
+    browser.click("#body tr:nth-child(3) [data-mark=keep]")
+    press(browser, "d")
+    assert decisions(browser)[31] == "drop"
+    browser.run("document.activeElement.blur()")
+    press(browser, "u")
+    assert decisions(browser)[31] == "keep"
+
+
 def test_a_row_that_looks_like_its_class_asks_for_another(browser, show):
     page = make()
     page["suspects"][0]["suggested"] = page["labels"][28]

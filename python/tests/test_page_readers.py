@@ -58,6 +58,34 @@ def test_fits_the_window(browser, show, width):
     assert max(edges) <= width, "every row can be decided without scrolling sideways"
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_phone_shows_the_score(browser, show, width):
+    browser.window(width, 800, phone=True)
+    show(make())
+    boxes = browser.run("""const box = (name) => document.querySelector('#body tr ' + name).getBoundingClientRect();
+        return ['.row', '.score', '.given'].map(box).map((b) => [b.left, b.top, b.right, b.bottom, b.width])""")
+    row, score, given = boxes
+    assert browser.find("#body td.score").text == "0.9000" and score[4] > 30
+    assert score[1] >= row[3] - 1 and score[2] <= given[0] + 1, "below the number of the row, beside the classes"
+    tops = browser.run("return [...document.querySelectorAll('#body tr')].slice(0, 4).map((r) => [r.getBoundingClientRect().top, r.getBoundingClientRect().bottom])")
+    assert all(above[1] <= below[0] + 1 for above, below in zip(tops, tops[1:]))
+    browser.click("#heads th.score button")
+    assert browser.value("document.querySelector('#heads th.score').ariaSort") == "ascending"
+
+
+def test_a_long_legend_is_cut_between_its_lines(browser, show):
+    show(make(rows=400, classes=60))
+    cut = """const legend = document.getElementById('legend'), box = legend.getBoundingClientRect();
+        return [...legend.children].map((b) => b.getBoundingClientRect())
+            .filter((b) => b.top < box.bottom - 1 && b.bottom > box.bottom || b.bottom > box.top + 1 && b.top < box.top).length"""
+    assert browser.value("legend.scrollHeight > legend.clientHeight")
+    assert browser.run(cut) == 0
+    for _ in range(3):
+        browser.run("legend.scrollBy(0, 40)")
+        time.sleep(0.3)
+        assert browser.run(cut) == 0
+
+
 def test_prints_every_suspect(browser, show):
     show(make(rows=200, suspects=100))
     browser.colours("dark")
@@ -66,6 +94,21 @@ def test_prints_every_suspect(browser, show):
     assert browser.value("document.getElementById('scroll').clientHeight >= document.getElementById('table').clientHeight")
     assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not browser.find("#download-table").is_displayed()
+    # the rows are drawn once, with the suspects, on the canvas that has the size of the paper's chart
+    assert not browser.find("#map-rows").is_displayed() and browser.find("#map-suspects").is_displayed()
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    browser.wait("document.getElementById('map-suspects').width === 1280")
+    inked = """const canvas = document.getElementById('map-suspects');
+        const drawn = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        const { xaxis, yaxis, _size: size } = document.getElementById('map-axes')._fullLayout;
+        const [across, up] = JSON.parse(document.getElementById('data').textContent).components;
+        const at = (value, [low, high], from, length) => Math.round(2 * (from + (value - low) / (high - low) * length));
+        return across.slice(0, 100).filter((x, row) => {
+            const place = [at(x, xaxis.range, size.l, size.w), at(up[row], [...yaxis.range].reverse(), size.t, size.h)];
+            return drawn[4 * (place[1] * canvas.width + place[0]) + 3] > 0;
+        }).length"""
+    assert browser.run(inked) == 100, "each of the 100 rows that are no suspects"
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
     browser.tell("Emulation.setEmulatedMedia", media="")
 
 

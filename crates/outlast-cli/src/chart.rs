@@ -1,6 +1,6 @@
 //! Line charts over a logarithmic axis, as SVG: panels side by side, a line for each name, the same colour in all panels.
 
-use crate::output::short;
+use crate::output::{cut, short};
 use crate::svg::{STYLE, escape};
 use std::fmt::Write;
 
@@ -35,6 +35,13 @@ const BELOW: f64 = 56.0;
 const LEGEND: f64 = 96.0;
 const TICKS: usize = 5;
 
+/// Width of a sign of the title and of the legend, on average.
+const HEAD_SIGN: f64 = 11.5;
+const LEGEND_SIGN: f64 = 7.0;
+
+/// Space above what is highest, as a part of the whole.
+const ROOM: f64 = 0.05;
+
 /// Colours that stay apart for most readers (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d4037", "#000000"];
 
@@ -42,14 +49,18 @@ impl Chart<'_> {
     /// The picture.
     pub fn draw(&self) -> String {
         let panels = self.panels.len() as f64;
-        let legend = if self.names.is_empty() { 0.0 } else { LEGEND };
+        let longest = self.names.iter().map(|name| name.chars().count()).max();
+        let legend = longest.map_or(0.0, |signs| (32.0 + LEGEND_SIGN * signs as f64).max(LEGEND));
         let (width, height) = (LEFT + panels * WIDTH + (panels - 1.0) * GAP + legend + 24.0, TOP + HEIGHT + BELOW);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             role=\"img\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-             <text class=\"head\" x=\"{LEFT}\" y=\"34\">{title}</text>\n",
+             role=\"img\">\n<title>{title}</title>\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
             title = escape(self.title)
         );
+        for (at, line) in wrapped(self.title, ((width - LEFT) / HEAD_SIGN) as usize).iter().enumerate() {
+            let y = 30.0 + 20.0 * at as f64;
+            let _ = writeln!(svg, "<text class=\"head\" x=\"{LEFT}\" y=\"{y}\">{}</text>", escape(line));
+        }
         for (number, panel) in self.panels.iter().enumerate() {
             self.draw_panel(&mut svg, panel, LEFT + number as f64 * (WIDTH + GAP));
         }
@@ -73,9 +84,11 @@ impl Chart<'_> {
         let (name, positions) = self.axis;
         let across = Scale::new(positions.iter().map(|x| x.log10()), left, left + WIDTH);
         let values = panel.lines.iter().flatten().copied().filter(|value| value.is_finite());
-        let ends =
-            panel.lines.iter().zip(&panel.bars).flat_map(|(line, bars)| line.iter().zip(bars).map(|(y, bar)| y + bar));
-        let up = Scale::new(values.chain(ends.filter(|end| end.is_finite())).chain([0.0]), TOP + HEIGHT, TOP);
+        let bars = panel.lines.iter().zip(&panel.bars).flat_map(|(line, bars)| line.iter().zip(bars));
+        // an error has no part below 0
+        let ends = bars.flat_map(|(y, bar)| [y + bar, if *y < 0.0 { y - bar } else { *y }]);
+        let up =
+            Scale::new(values.chain(ends.filter(|end| end.is_finite())).chain([0.0]), TOP + HEIGHT, TOP).with_room();
         let _ = writeln!(svg, "<text class=\"title\" x=\"{left}\" y=\"{}\">{}</text>", TOP - 14.0, escape(panel.title));
         for at in 0..TICKS {
             let value = up.low + (up.high - up.low) * at as f64 / (TICKS - 1) as f64;
@@ -127,7 +140,7 @@ impl Chart<'_> {
                 let _ = writeln!(
                     svg,
                     "<line class=\"bar\" x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\" stroke=\"{}\" stroke-opacity=\"0.5\"/>",
-                    up.at(y - bar).min(TOP + HEIGHT),
+                    up.at(if *y < 0.0 { y - bar } else { (y - bar).max(0.0) }),
                     up.at(y + bar),
                     colour(at)
                 );
@@ -142,6 +155,27 @@ impl Chart<'_> {
             );
         }
     }
+}
+
+/// A text in as few lines of so many signs as its commas allow, at most two; what does not fit is left out.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let length = |text: &str| text.chars().count();
+    if length(text) <= most {
+        return vec![text.to_string()];
+    }
+    let (mut first, mut rest) = (String::new(), String::new());
+    for part in text.split_inclusive(',') {
+        match rest.is_empty() && length(&first) + length(part.trim_end()) <= most {
+            true => first += part,
+            false => rest += part,
+        }
+    }
+    if first.is_empty() {
+        first = std::mem::take(&mut rest);
+    }
+    let mut lines = vec![first.trim().to_string(), rest.trim().to_string()];
+    lines.retain(|line| !line.is_empty());
+    lines.into_iter().map(|line| cut(&line, most)).collect()
 }
 
 fn colour(at: usize) -> &'static str {
@@ -167,6 +201,14 @@ impl Scale {
         Scale { low: if empty { low - 0.5 } else { low }, high: if empty { high + 0.5 } else { high }, from, to }
     }
 
+    /// The same with some space between the outermost values, where they are not 0, and the frame.
+    fn with_room(self) -> Scale {
+        let room = ROOM * (self.high - self.low);
+        let (low, high) =
+            (self.low - if self.low < 0.0 { room } else { 0.0 }, self.high + if self.high > 0.0 { room } else { 0.0 });
+        Scale { low, high, ..self }
+    }
+
     fn at(&self, value: f64) -> f64 {
         self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
     }
@@ -182,6 +224,33 @@ mod tests {
         assert_eq!((scale.at(1.0), scale.at(2.0), scale.at(3.0)), (100.0, 150.0, 200.0));
         let flat = Scale::new([2.0].into_iter(), 0.0, 10.0);
         assert_eq!(flat.at(2.0), 5.0);
+    }
+
+    #[test]
+    fn titles_are_wrapped_and_not_cut_by_the_edge() {
+        assert_eq!(wrapped("error 0.1 at C = 3", 20), ["error 0.1 at C = 3"]);
+        assert_eq!(wrapped("error 0.1 at gamma = 0.05, C = 3", 26), ["error 0.1 at gamma = 0.05,", "C = 3"]);
+        assert_eq!(wrapped(&"w".repeat(50), 20), [cut(&"w".repeat(50), 20)]);
+    }
+
+    /// The frame is from TOP to TOP + HEIGHT.
+    #[test]
+    fn bars_end_within_the_frame() {
+        for sign in [1.0, -1.0] {
+            let lines = vec![vec![sign * 0.5, sign * 0.1]];
+            let panel = Panel { title: "error", lines, named: true, ring: None, bars: vec![vec![0.2, 0.3]] };
+            let svg = Chart { title: "t", names: vec![], axis: ("C", &[0.1, 1.0]), panels: vec![panel] }.draw();
+            let ends: Vec<f64> = svg
+                .lines()
+                .filter(|line| line.contains("class=\"bar\""))
+                .flat_map(|line| {
+                    ["y1=\"", "y2=\""]
+                        .map(|name| line.split(name).nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+                })
+                .collect();
+            assert_eq!(ends.len(), 4);
+            assert!(ends.iter().all(|&end| end > TOP + 1.0 && end <= TOP + HEIGHT), "{ends:?}");
+        }
     }
 
     #[test]

@@ -46,6 +46,10 @@ impl Failure {
             Failure::Core(Error::Parameter { name, value, allowed }) => {
                 bad(&format!("{} {value} is not allowed: it must be {allowed}", option(name)), None)
             }
+            Failure::Core(Error::TimeLimit) => {
+                let problem = "the time was up before a single point of the grid was judged";
+                bad(problem, Some("raise --time-limit, or give fewer values, rows or folds"))
+            }
             Failure::Core(error) => bad(&error.to_string(), hint(error)),
             Failure::Usage(problem) => bad(problem, None),
             Failure::Finding(finding) => {

@@ -80,6 +80,8 @@ pub enum Error {
         /// Where, and what can be done about it.
         problem: String,
     },
+    /// A search ran out of time before it had anything to choose from.
+    TimeLimit,
     /// The caller's interrupt said stop.
     Interrupted,
 }
@@ -188,6 +190,7 @@ impl fmt::Display for Error {
             Error::Io { file, source } => write!(f, "{}: {source}", file.display()),
             Error::ModelFile { file, problem } => write!(f, "{}: {problem}", file.display()),
             Error::Numerical { problem } => f.write_str(problem),
+            Error::TimeLimit => f.write_str("time_limit: the time was up before a single point of the grid was judged"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -3,8 +3,9 @@
 use crate::args::audit::ApplyArgs;
 use crate::destination;
 use crate::failure::Failure;
-use crate::output::{self, Pairs};
+use crate::output::{self, Pairs, count};
 use crate::watch::Watch;
+use outlast::error::quoted;
 use outlast::io;
 use serde_json::json;
 
@@ -26,12 +27,19 @@ pub fn run(request: &ApplyArgs) -> Result<(), Failure> {
     let applied = io::apply_decisions(&request.data, &request.input.options(None), &decisions, &mut text)?;
     watch.write(|| destination::write(&request.output, |out| out.write_all(&text)))?;
     drop(watch);
+    if !request.show.quiet {
+        for (label, rows) in &applied.new_labels {
+            let rows = count(*rows as usize, "row is", "rows are");
+            output::tell(&format!("note: {rows} relabelled to {}, a class that the data did not have", quoted(label)));
+        }
+    }
     if request.show.json {
         return output::print_json(&json!({
             "command": "apply-decisions",
             "kept": applied.kept,
             "relabelled": applied.relabelled,
             "dropped": applied.dropped,
+            "new_labels": applied.new_labels.keys().collect::<Vec<_>>(),
             "output": request.output.to_string_lossy(),
         }));
     }

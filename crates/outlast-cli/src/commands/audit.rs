@@ -163,15 +163,26 @@ impl Audited {
         let chosen =
             report.chosen.iter().map(|chosen| format!("{} with C = {}", chosen.kernel.name(), short(chosen.c)));
         let folds = format!("{}, {} times", count(report.folds, "fold", "folds"), report.repeats);
-        pairs.add("fits", format!("truncated hinge, {}; {folds}", chosen.collect::<Vec<_>>().join(", ")));
+        let loss = report.loss_words(report.truncation);
+        pairs.add("fits", format!("{loss}, {}; {folds}", chosen.collect::<Vec<_>>().join(", ")));
         let looks = (0..rows).filter(|&row| report.suggested[row] != report.given[row]).count();
         pairs.add("look wrong", count(looks, "label", "labels"));
         pairs.add(
             "estimate",
-            format!("{:.0} wrong labels ({:.1} %)", report.wrong_labels(), 100.0 * report.wrong_share),
+            format!(
+                "{:.0} wrong labels ({:.1} %); where classes overlap, right ones are counted too",
+                report.wrong_labels(),
+                100.0 * report.wrong_share
+            ),
         );
         let given_up = report.truncated.iter().filter(|&&truncated| truncated).count();
-        pairs.add("given up", format!("{} by the fit to all rows", count(given_up, "row", "rows")));
+        let summary = &report.model.summary;
+        let (fit, kernel) = (report.loss_words(summary.truncation), report.model.predictor.kernel.name());
+        let c = short(summary.c);
+        pairs.add(
+            "given up",
+            format!("{} by the fit to all rows ({fit}, {kernel} with C = {c})", count(given_up, "row", "rows")),
+        );
         let conflicting: usize = report.conflicts.iter().map(Vec::len).sum();
         if conflicting > 0 {
             pairs.add("conflicts", format!("{conflicting} rows share their values with a row of another label"));
@@ -216,7 +227,7 @@ impl Audited {
             let line =
                 |(name, row): (&String, &Vec<f64>)| std::iter::once(name.clone()).chain(row.iter().map(cell)).collect();
             let rows: Vec<Vec<String>> = names.iter().zip(&report.noise).map(line).collect();
-            return format!("\nlikely true class of the rows given a class\n{}", output::table(&head, &rows));
+            return format!("\nestimated true class of the rows given a class\n{}", output::table(&head, &rows));
         }
         shares.sort_by(|a, b| b.2.total_cmp(&a.2));
         let line = |&(given, class, share): &(u32, u32, f64)| {
@@ -282,6 +293,8 @@ impl Audited {
             "repeats": report.repeats,
             "seed": report.seed,
             "truncation": report.truncation,
+            "final_truncation": report.model.summary.truncation,
+            "final_c": report.model.summary.c,
             "fits": chosen,
             "wrong_share": report.wrong_share,
             "noise": report.noise,

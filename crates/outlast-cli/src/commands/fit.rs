@@ -64,10 +64,15 @@ pub fn run(request: &FitArgs) -> Result<(), Failure> {
 
 /// What the reader should know beside the result.
 pub fn tell(fitted: &Fitted, quiet: bool) {
+    tell_with(fitted, warning(&fitted.model), quiet);
+}
+
+/// The same with another warning about how the model came about.
+pub fn tell_with(fitted: &Fitted, warning: Option<String>, quiet: bool) {
     if !quiet {
         fitted.table.notes.iter().for_each(|note| output::tell(&format!("note: {note}")));
     }
-    if let Some(warning) = warning(&fitted.model) {
+    if let Some(warning) = warning {
         output::tell(&format!("warning: {warning}"));
     }
     if let Some(count) = fitted.model.summary.details.get("probability_unconverged").filter(|count| *count > 0.0) {
@@ -159,7 +164,7 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
 }
 
 /// What to say when the tolerance was not met.
-fn warning(model: &Model) -> Option<String> {
+pub fn warning(model: &Model) -> Option<String> {
     let gap = model.summary.gap;
     match model.summary.status {
         Status::Converged => None,

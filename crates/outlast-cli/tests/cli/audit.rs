@@ -105,6 +105,72 @@ fn decisions_are_applied_byte_for_byte() {
 }
 
 #[test]
+fn a_class_that_the_data_did_not_have_is_named() {
+    let folder = Folder::new();
+    folder.file("pets.csv", pets());
+    folder.file("d.csv", "row,decision,label\n11,relabel,cat\n2,relabel,cta\n3,relabel,\"d,og\"\n4,relabel,cta\n");
+    let apply = ["apply-decisions", "pets.csv", "d.csv", "-o", "new.csv"];
+    let ran = folder.run(&apply);
+    let notes: Vec<&str> = ran.err.lines().collect();
+    let note =
+        |rows: &str, label: &str| format!("note: {rows} relabelled to {label}, a class that the data did not have");
+    assert_eq!(notes, [note("2 rows are", "\"cta\""), note("1 row is", "\"d,og\"")]);
+    let json = folder.run(&[&apply[..], &["--json"]].concat()).json();
+    assert_eq!(json["new_labels"], serde_json::json!(["cta", "d,og"]));
+    assert_eq!(folder.run(&[&apply[..], &["--quiet"]].concat()).err, "");
+    // a number is the same class however it is written, and so is a quoted text
+    folder.file("numbers.csv", "x,y\n1,1\n2,\"2\"\n3,2\n");
+    folder.file("d.csv", "row,decision,label\n1,relabel,2.0\n3,relabel,1\n");
+    assert_eq!(folder.run(&["apply-decisions", "numbers.csv", "d.csv", "-o", "new.csv"]).err, "");
+}
+
+/// The fit to all rows keeps every class that can be judged, and leaves out those that can't.
+#[test]
+fn a_class_of_one_row_does_not_cost_another_class() {
+    let folder = Folder::new();
+    folder.file("three.csv", overlapping() + "0.1,0.2,0.3,rare\n");
+    let json = folder.run(&["audit", "three.csv", "--json"]).json();
+    let given_up = json["given_up"].as_array().unwrap();
+    for kind in 0..3 {
+        let lost = given_up.iter().filter(|row| (row.as_u64().unwrap() - 1) % 3 == kind).count();
+        assert!(lost <= 134 / 2, "{lost} rows of class {kind}");
+    }
+    assert_eq!(json["final_truncation"], -0.5, "of three classes");
+    let suspects = json["suspects"].as_array().unwrap();
+    let named = |row: &serde_json::Value| {
+        suspects
+            .iter()
+            .any(|suspect| suspect["row"] == *row && suspect["kinds"].as_array().unwrap().contains(&"given_up".into()))
+    };
+    assert!(given_up.iter().all(named), "every row given up is named, with its reason");
+    let text = folder.run(&["audit", "three.csv"]).good();
+    assert!(text.contains("hinge truncated at -1, ") && text.contains("hinge truncated at -0.5, "), "{text}");
+    let text = folder.run(&["audit", "three.csv", "--truncation", "none", "--html", "p.html"]).good();
+    assert!(text.contains("fits        hinge without truncation") && !text.contains("truncated hinge"), "{text}");
+    let page = std::fs::read_to_string(folder.path("p.html")).unwrap();
+    assert!(page.contains("hinge without truncation, pairs of classes") && page.contains("estimated wrong labels"));
+}
+
+/// Three classes of which two overlap.
+fn overlapping() -> String {
+    let mut state = 7u64;
+    let mut draw = || {
+        let mut sum = -6.0;
+        for _ in 0..12 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            sum += (state >> 33) as f64 / f64::from(1u32 << 31);
+        }
+        sum
+    };
+    let mut text = "a,b,c,kind\n".to_string();
+    for row in 0..402 {
+        let (centre, kind) = [(-1.5, "bird"), (0.0, "cat"), (0.9, "dog")][row % 3];
+        text += &format!("{:.3},{:.3},{:.3},{kind}\n", centre + draw(), centre * 0.7 + draw(), draw());
+    }
+    text
+}
+
+#[test]
 fn bad_decisions_are_refused_and_write_nothing() {
     let folder = Folder::new();
     folder.file("pets.csv", pets());

@@ -133,3 +133,65 @@ fn mistakes_are_refused_by_name() {
     let said = folder.run(&["tune", "rare.csv"]).refused();
     assert!(said.contains("leaves no row of class \"rare\""), "{said}");
 }
+
+/// Three clouds in four columns; with a factor, one row is that much further out.
+fn clouds(factor: f64) -> String {
+    let mut state = 3u64;
+    let mut draw = || {
+        let mut sum = -6.0;
+        for _ in 0..12 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            sum += (state >> 33) as f64 / f64::from(1u32 << 31);
+        }
+        sum
+    };
+    let mut text = "a,b,c,d,kind\n".to_string();
+    for row in 0..300 {
+        let (x, y) = [(-1.5, 0.0), (1.5, 0.0), (0.0, 2.2)][row % 3];
+        let times = if row == 17 { factor } else { 1.0 };
+        let values = [x + draw(), y + draw(), draw(), draw()].map(|value| format!("{:.4}", times * value));
+        text += &format!("{},{}\n", values.join(","), ["x", "y", "z"][row % 3]);
+    }
+    text
+}
+
+#[test]
+fn one_far_row_does_not_spoil_the_scale() {
+    let folder = Folder::new();
+    folder.file("clean.csv", clouds(1.0));
+    for kernel in ["rbf", "linear"] {
+        let accuracy = |factor: f64| {
+            folder.file("train.csv", clouds(factor));
+            let tune =
+                ["tune", "train.csv", "--cs", "0.1,1,10", "--cv", "3", "--kernel", kernel, "-o", "model", "--quiet"];
+            folder.run(&tune).good();
+            folder.run(&["evaluate", "model", "clean.csv", "--json"]).json()["accuracy"].as_f64().unwrap()
+        };
+        let clean = accuracy(1.0);
+        assert!(clean > 0.8, "{kernel}: {clean}");
+        for factor in [1e4, 1e9] {
+            let far = accuracy(factor);
+            assert!(far > clean - 0.03, "{kernel}: {far} with a row {factor:e} times as far out, {clean} without");
+        }
+    }
+}
+
+#[test]
+fn too_little_time_is_said_in_plain_words() {
+    let folder = Folder::new();
+    folder.file("train.csv", rings(60));
+    for method in ["truncated", "lq"] {
+        let ran = folder.run(&["tune", "train.csv", "--method", method, "--time-limit", "0.000001"]).refused();
+        assert!(ran.contains("the time was up before a single point of the grid was judged"), "{ran}");
+        assert!(ran.contains("hint: raise --time-limit"), "{ran}");
+    }
+}
+
+#[test]
+fn a_choice_at_the_end_of_its_list_is_pointed_out() {
+    let folder = Folder::new();
+    folder.file("train.csv", rings(120));
+    let text = folder.run(&["tune", "train.csv", "--cs", "0.00001,0.00002,0.00003", "--cv", "3"]).good();
+    let line = text.lines().find(|line| line.starts_with("at the end")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("of its 3 values") && line.contains("a better one may lie beyond"), "{line}");
+}

@@ -93,6 +93,13 @@ impl Labels {
         }
     }
 
+    /// Some rows, all of some classes that are given ascending: their labels among these alone.
+    pub(crate) fn taken(&self, rows: &[u32], classes: &[u32]) -> Result<Self> {
+        let names = classes.iter().map(|&class| self.classes[class as usize].clone()).collect();
+        let place = |&row: &u32| classes.binary_search(&self.codes[row as usize]).unwrap_or(classes.len()) as u32;
+        Labels::from_codes(names, rows.iter().map(place).collect())
+    }
+
     /// The distinct classes, sorted.
     pub fn classes(&self) -> &[Class] {
         &self.classes

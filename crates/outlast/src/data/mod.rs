@@ -3,6 +3,7 @@
 mod chunks;
 mod columns;
 mod design;
+mod fences;
 mod labels;
 mod map;
 mod repeated;
@@ -12,6 +13,7 @@ pub use chunks::{Chunk, ChunkView, Chunks, Parts};
 pub use columns::Columns;
 pub(crate) use design::chunks;
 pub use design::{Csr, Dense, Design, Element};
+pub(crate) use fences::Fences;
 pub use labels::{Class, Labels, Target};
 pub use map::{FeatureMap, Squared};
 pub use repeated::Repeated;

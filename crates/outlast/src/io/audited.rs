@@ -65,7 +65,7 @@ fn headline(report: &AuditReport) -> Vec<(String, String)> {
         line("rows", report.given.len().to_string()),
         line("suspects", report.suspects.len().to_string()),
         line("labels that look wrong", (0..report.given.len()).filter(likely).count().to_string()),
-        line("likely wrong labels", format!("{:.0} ({:.1} %)", report.wrong_labels(), 100.0 * report.wrong_share)),
+        line("estimated wrong labels", format!("{:.0} ({:.1} %)", report.wrong_labels(), 100.0 * report.wrong_share)),
         line("rows in conflict", conflicting.to_string()),
         line("far rows", far.to_string()),
         line("near-empty classes", report.small_classes.len().to_string()),
@@ -76,7 +76,8 @@ fn headline(report: &AuditReport) -> Vec<(String, String)> {
 fn card(report: &AuditReport, x: &dyn Design) -> Vec<(String, String)> {
     let line = |name: &str, value: String| (name.to_string(), value);
     let summary = &report.model.summary;
-    let mut lines = vec![line("method", "truncated hinge, pairs of classes, columns of variance 1".to_string())];
+    let method = if report.truncation.is_some() { "truncated hinge" } else { "hinge without truncation" };
+    let mut lines = vec![line("method", format!("{method}, {}, columns of variance 1", report.scheme()))];
     for chosen in &report.chosen {
         let gamma = chosen.kernel.gamma().map_or(String::new(), |gamma| format!(", gamma {gamma:.4}"));
         lines.push(line(chosen.kernel.name(), format!("C {}{gamma}", chosen.c)));

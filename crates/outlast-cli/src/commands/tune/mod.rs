@@ -20,6 +20,8 @@ use std::time::Instant;
 /// What was found, in every form it is asked for.
 struct Found {
     fitted: Fitted,
+    /// What to say of a search that did not go through.
+    cut: Option<String>,
     text: String,
     json: Value,
     /// CSV.
@@ -100,7 +102,8 @@ pub fn run(request: &TuneArgs) -> Result<(), Failure> {
         Ok(())
     })?;
     drop(watch);
-    fit::tell(&found.fitted, request.show.quiet);
+    let warning = found.cut.clone().or_else(|| fit::warning(&found.fitted.model));
+    fit::tell_with(&found.fitted, warning, request.show.quiet);
     if request.show.json {
         output::print_json(&found.json)
     } else if request.show.quiet {

@@ -37,7 +37,40 @@ pub fn found(request: &TuneArgs, fitted: Fitted, tuned: &Tuned, selection: Optio
     // writing to memory does not fail
     let _ = write_grid(tuned, selection, &mut grid);
     let (text, json, picture) = (shown.text(), shown.json(), draw(tuned, selection));
-    Found { text, json, grid, picture, fitted }
+    Found { text, json, grid, picture, cut: cut(tuned), fitted }
+}
+
+/// What to say of a search that did not go through.
+fn cut(tuned: &Tuned) -> Option<String> {
+    let done = tuned.cells.iter().filter(|cell| cell.state == State::Done).count();
+    let judged = format!("with {done} of {} judged on every split", count(tuned.cells.len(), "point", "points"));
+    match tuned.status {
+        Status::TimeLimit => Some(format!(
+            "the time limit ended the search {judged}: this is the best model so far; raise --time-limit, or give fewer values"
+        )),
+        Status::Interrupted => Some(format!("interrupted: this is the best model so far, {judged}")),
+        _ => None,
+    }
+}
+
+/// Which of the chosen values lie at the end of their list, where a better one may lie beyond.
+fn at_the_ends(tuned: &Tuned) -> Vec<String> {
+    let mut found = Vec::new();
+    // other parameters have ends of their own
+    let open = |(_, (name, _)): &(&Axis, (&str, &Setting))| matches!(*name, "C" | "gamma");
+    for (axis, (name, value)) in tuned.axes.iter().zip(tuned.parameters()).filter(open) {
+        let numbers: Vec<f64> = axis.values.iter().filter_map(Setting::number).collect();
+        let Some(value) = value.number().filter(|_| numbers.len() > 2 && numbers.len() == axis.values.len()) else {
+            continue;
+        };
+        let end = match () {
+            _ if numbers.iter().all(|&other| value >= other) => "largest",
+            _ if numbers.iter().all(|&other| value <= other) => "smallest",
+            _ => continue,
+        };
+        found.push(format!("{name} = {} is the {end} of its {} values", short(value), numbers.len()));
+    }
+    found
 }
 
 fn value_text(value: &Setting) -> String {
@@ -116,7 +149,11 @@ fn draw(tuned: &Tuned, selection: Option<&Selection>) -> String {
         several.map(|(axis, value)| format!("{} {}", axis.name, value_text(value))).collect::<Vec<_>>().join(", ")
     };
     let names = if lines.len() > 1 { lines.iter().map(name).collect() } else { Vec::new() };
-    let title = format!("{} chosen, {}", chosen_text(tuned), score_text(tuned));
+    // what was the same for every point need not be said in a picture
+    let several = tuned.axes.iter().zip(tuned.parameters()).filter(|(axis, _)| axis.values.len() > 1);
+    let several: Vec<String> = several.map(|(_, (name, value))| format!("{name} = {}", value_text(value))).collect();
+    let chosen = if several.is_empty() { chosen_text(tuned) } else { several.join(", ") };
+    let title = format!("{} at {chosen}", score_text(tuned));
     Chart { title: &title, names, axis: ("C", &positions), panels }.draw()
 }
 
@@ -125,6 +162,19 @@ fn coefficients(path: &[Point], order: &[usize]) -> Vec<Vec<f64>> {
     let size = path[0].weights.len();
     let lines = (0..size).map(|w| order.iter().map(|&at| path[at].weights[w]).collect::<Vec<f64>>());
     lines.filter(|line| line.iter().any(|&w| w != 0.0)).collect()
+}
+
+/// Points judged on every split come first, then those given up or cut off on the way, the best of each first; last those that were not judged.
+fn best_first(cells: &[Cell], size: impl Fn(usize) -> usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    let behind = |at: usize| cells[at].state != State::Done;
+    order.sort_by(|&a, &b| {
+        // what has no mean may be first or last by its size alone
+        let unknown = cells[a].mean.is_nan().cmp(&cells[b].mean.is_nan());
+        let better = behind(a).cmp(&behind(b)).then(unknown).then(cells[a].mean.total_cmp(&cells[b].mean));
+        better.then(size(a).cmp(&size(b))).then(a.cmp(&b))
+    });
+    order
 }
 
 fn chosen_text(tuned: &Tuned) -> String {
@@ -177,9 +227,17 @@ impl Shown<'_> {
             grid += &format!(", {} judged on every split before the search ended", of(State::Done));
         }
         pairs.add("grid", grid);
+        let ends = at_the_ends(tuned);
+        if !ends.is_empty() {
+            pairs.add("at the end", format!("{}: a better one may lie beyond", ends.join(", ")));
+        }
         pairs.add(
             "columns",
-            if fitted.model.is_standardized() { "standardized, as part of the model" } else { "as they are" },
+            if fitted.model.is_standardized() {
+                "standardized without far values, as part of the model"
+            } else {
+                "as they are"
+            },
         );
         if let Some(columns) = self.stability_text() {
             pairs.add("in splits", columns);
@@ -191,13 +249,8 @@ impl Shown<'_> {
     fn table_text(&self) -> String {
         let tuned = self.tuned;
         let cells = &tuned.cells;
-        let mut order: Vec<usize> = (0..cells.len()).collect();
-        let behind = |at: usize| cells[at].state != State::Done;
         let size = |at: usize| self.selection.map_or(0, |selection| selection.path[at].size);
-        order.sort_by(|&a, &b| {
-            let better = behind(a).cmp(&behind(b)).then(cells[a].mean.total_cmp(&cells[b].mean));
-            better.then(size(a).cmp(&size(b))).then(a.cmp(&b))
-        });
+        let order = best_first(cells, size);
         let shown = if cells.len() <= 2 * SHOWN { cells.len() } else { SHOWN };
         let several: Vec<usize> = (0..tuned.axes.len()).filter(|&at| tuned.axes[at].values.len() > 1).collect();
         let several = if several.is_empty() { vec![tuned.axes.len() - 1] } else { several };
@@ -301,6 +354,44 @@ mod tests {
     use super::*;
     use outlast::{Dense, LqSearch};
 
+    fn cell(mean: f64, state: State) -> Cell {
+        let (settings, errors) = (vec![Setting::Number(1.0)], vec![mean]);
+        Cell { settings, mean, standard_error: f64::NAN, errors, share: 1.0, state }
+    }
+
+    #[test]
+    fn points_that_were_not_judged_come_last() {
+        let cells = [
+            cell(-f64::NAN, State::NotReached),
+            cell(0.3, State::Partly),
+            cell(f64::NAN, State::NotReached),
+            cell(0.4, State::Done),
+            cell(0.2, State::Stopped),
+            cell(0.1, State::Done),
+        ];
+        assert_eq!(best_first(&cells, |_| 0), [5, 3, 4, 1, 2, 0]);
+    }
+
+    #[test]
+    fn what_was_cut_off_and_what_lies_at_an_end_is_said() {
+        let x = Dense::from_rows(&[[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [0.5, 0.0], [2.5, 1.0]]);
+        let search = LqSearch::new(vec![0.1, 1.0, 10.0], vec![1.0]).folds(2);
+        let mut tuned = search.fit(&x, &[0, 0, 1, 1, 0, 1]).unwrap().tuned;
+        assert_eq!(cut(&tuned), None);
+        tuned.status = Status::TimeLimit;
+        tuned.cells[0].state = State::NotReached;
+        let said = cut(&tuned).unwrap();
+        assert!(said.contains("the time limit ended the search with 2 of 3 points judged on every split"), "{said}");
+        assert!(said.contains("best model so far") && !said.contains("gap"), "{said}");
+        let mut ends = |chosen: usize| {
+            tuned.chosen = chosen;
+            at_the_ends(&tuned)
+        };
+        assert_eq!(ends(0), ["C = 0.1 is the smallest of its 3 values"]);
+        assert!(ends(1).is_empty());
+        assert_eq!(ends(2), ["C = 10 is the largest of its 3 values"]);
+    }
+
     #[test]
     fn the_grid_and_the_picture_show_every_point() {
         let x = Dense::from_rows(&[[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [0.5, 0.0], [2.5, 1.0]]);
@@ -316,5 +407,6 @@ mod tests {
         assert_eq!(csv.matches(",true,").count(), 1);
         let picture = draw(&choice.tuned, Some(&selection));
         assert!(picture.matches("<polyline").count() >= 4 && !picture.contains("NaN"));
+        assert!(picture.contains("<title>error 0."), "the error comes first");
     }
 }

@@ -4,10 +4,13 @@ use super::super::columns::{Columns, Role};
 use super::super::csv::{Place, Record, Records, guess_delimiter, has_header, header_names};
 use super::super::field::quote;
 use super::super::lines::{LONGEST_LINE, Lines, trim_end};
+use super::super::names::match_class;
 use super::super::source::{Source, display_name, whole_file};
 use super::super::table::{Format, ReadOptions, TargetColumn};
 use super::{Decision, Decisions};
+use crate::data::Class;
 use crate::error::{Error, ParseKind, Result, quoted};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +18,7 @@ use std::path::Path;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How many rows met which fate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
     /// Rows that stay as they were.
     pub kept: u64,
@@ -23,6 +26,8 @@ pub struct Applied {
     pub relabelled: u64,
     /// Rows left out.
     pub dropped: u64,
+    /// Labels given to rows, each with the number of these rows, that no row of the data had: new classes, or slips.
+    pub new_labels: BTreeMap<String, u64>,
 }
 
 /// Writes a data file with decisions applied; `-` is standard input. Gzipped data are written unpacked.
@@ -51,7 +56,8 @@ fn apply(source: Source, options: &ReadOptions, decisions: &Decisions, out: &mut
     if format == Format::Parquet {
         return Err(whole_file(&source.name, "decisions are applied to text: convert the Parquet file to CSV first"));
     }
-    let mut writer = Writer { out, decisions, applied: Applied::default() };
+    let mut writer =
+        Writer { out, decisions, applied: Applied { new_labels: labels_of(decisions), ..Applied::default() } };
     if source.marked {
         writer.put(BYTE_ORDER_MARK)?;
     }
@@ -78,6 +84,11 @@ impl Writer<'_> {
     /// The next row; `label` is where its label stands.
     fn row(&mut self, bytes: &[u8], label: Range<usize>, written: impl FnOnce(&str) -> Result<Vec<u8>>) -> Result<()> {
         let row = self.applied.kept + self.applied.relabelled + self.applied.dropped + 1;
+        if !self.applied.new_labels.is_empty() {
+            let present = Class::Text(plain(&bytes[label.clone()]));
+            // a number is the same class however it is written
+            self.applied.new_labels.retain(|new, _| match_class(&[Class::Text(new.clone())], &present).is_none());
+        }
         match self.decisions.get(row) {
             Some(Decision::Drop) => {
                 self.applied.dropped += 1;
@@ -109,6 +120,26 @@ impl Writer<'_> {
             kind: ParseKind::Other,
             problem: format!("there is no row {row}: the data have {rows}"),
         })
+    }
+}
+
+/// The labels that rows are to get, and how many rows each.
+fn labels_of(decisions: &Decisions) -> BTreeMap<String, u64> {
+    let mut labels = BTreeMap::new();
+    for (_, decision) in decisions.iter() {
+        if let Decision::Relabel(label) = decision {
+            *labels.entry(label.clone()).or_default() += 1;
+        }
+    }
+    labels
+}
+
+/// The text of a field, without spaces around it and quotes.
+fn plain(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(field.trim_ascii()).into_owned();
+    match text.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\"").trim().to_string(),
+        None => text,
     }
 }
 

@@ -26,6 +26,9 @@
 //! of Northcutt, Jiang and Chuang 2021 takes the mean chance among all rows with the label j for that bound. With 30 % of a class under
 //! another name, half of these rows then fall below it, and the share comes out too low.)
 //!
+//! **The fit to all rows** is one of all classes together, with the kernel that was surprised the least. Classes too small to be judged have no part in it.
+//! What it gives up is named.
+//!
 //! Cost: (2 or 3 + repeats - 1) x folds fits of each kernel, spread over the cores. None begins at a solution that has seen rows of its fold:
 //! what one fit finds helps only the same fit at the next C, and kernel values, which know no labels, are shared by all.
 
@@ -44,7 +47,7 @@ use super::stratified;
 use crate::control::Control;
 use crate::data::{Design, Labels, Target};
 use crate::error::{Error, Result};
-use crate::model::{FitRequest, Model, Truncated, Truncation};
+use crate::model::{FitRequest, Model, Rows, Truncated, Truncation};
 use crate::problem::{Gamma, Kernel, KernelFunction, Loss};
 use crate::solver::kernel::{KernelStore, SharedRows};
 use chances::{Sigmoid, couple, normalize};
@@ -64,6 +67,9 @@ pub const FEWEST: usize = 3;
 
 /// Rows of a class below which it is called near-empty.
 const NEARLY_EMPTY: usize = 5;
+
+/// The share of a class beyond which a fit that gives it up has not learnt it.
+const MOST_GIVEN_UP: f64 = 0.5;
 
 /// The kernels of the fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -282,7 +288,7 @@ impl Audit {
             .collect();
         let (rest, model) = rayon::join(
             || self.repeat(&field, &members, &splits[1..], &chosen, &control),
-            || self.final_fit(&scaled, labels, &members, &chosen, &control),
+            || self.final_fit(&scaled, labels, &judged, &members, &chosen, &control),
         );
         let mut verdicts: Vec<Vec<Verdict>> = first.into_iter().map(|(_, verdict)| vec![verdict]).collect();
         for (at, verdict) in rest?.into_iter().enumerate() {
@@ -297,7 +303,8 @@ impl Audit {
             nearly_empty: NEARLY_EMPTY,
         };
         control.check()?;
-        Ok(evidence.report(chosen, self.loss()?.truncation(), model?, scaled, self))
+        let (model, given_up) = model?;
+        Ok(evidence.report(chosen, self.loss()?.truncation(), (model, given_up), scaled, self))
     }
 
     fn cs(&self) -> Vec<f64> {
@@ -390,25 +397,59 @@ impl Audit {
         Truncated::new(c).kernel(kernel).truncation(self.truncation).tol(fits::TOLERANCE).random_state(self.seed)
     }
 
-    /// All rows and classes at once, with the kernel and C of the least surprise.
+    /// All classes that can be judged at once, all their rows, with the kernel of the least surprise. Its C was chosen for pairs of classes, where
+    /// the loss is cut off further out: where this fit gives up most of a class with it, another of the C that are tried is taken.
     fn final_fit(
         &self,
         scaled: &Scaled,
         labels: &Labels,
+        judged: &[u32],
         members: &[Member],
         chosen: &[Chosen],
         control: &Control,
-    ) -> Result<Model> {
+    ) -> Result<(Model, Vec<bool>)> {
         let best = members.iter().zip(chosen).min_by(|a, b| a.1.surprise.total_cmp(&b.1.surprise));
         let (c, kernel) = best.map_or((1.0, &KernelFunction::Linear), |(_, best)| (best.c, &best.kernel));
-        let all = || (0..labels.len() as u32).collect();
+        let kept: Vec<u32> =
+            (0..labels.len() as u32).filter(|&row| judged.contains(&labels.codes()[row as usize])).collect();
+        let some = labels.taken(&kept, judged)?;
+        let rows = if kept.len() < labels.len() { Some(Rows::copy(scaled.design(), &kept)?) } else { None };
+        let x = rows.as_ref().map_or(scaled.design(), Rows::as_design);
         let shared = best.and_then(|(member, _)| member.shared.clone());
-        let store = shared.map_or_else(KernelStore::default, |shared| KernelStore::within(shared, all()));
+        let store = shared.map_or_else(KernelStore::default, |shared| KernelStore::within(shared, kept.clone().into()));
         let stop = || control.check().is_err();
         let control = Control::default().interrupt(&stop);
         let request = FitRequest { control, ..FitRequest::default() };
-        self.final_method(c, kernel).fit_roughly(scaled.design(), labels, &request, &store)
+        let mut found: Option<(f64, Model)> = None;
+        let others = self.cs().into_iter().filter(|&other| other != c);
+        for c in std::iter::once(c).chain(others) {
+            let model = self.final_method(c, kernel).fit_roughly(x, &some, &request, &store)?;
+            let lost = most_given_up(&model, &some);
+            if found.as_ref().is_none_or(|(least, _)| lost < *least) {
+                found = Some((lost, model));
+            }
+            if lost <= MOST_GIVEN_UP {
+                break;
+            }
+        }
+        let (_, model) = found.ok_or_else(|| Error::Numerical { problem: "no fit to all rows".to_string() })?;
+        let mut given_up = vec![false; labels.len()];
+        let outliers = model.training.iter().flat_map(|training| &training.outliers);
+        kept.iter().zip(outliers).for_each(|(&row, &outlier)| given_up[row as usize] = outlier);
+        Ok((model, given_up))
     }
+}
+
+/// The largest share of a class's rows that a fit gives up.
+fn most_given_up(model: &Model, labels: &Labels) -> f64 {
+    let Some(training) = &model.training else { return 0.0 };
+    let mut lost = vec![0.0; labels.classes().len()];
+    labels
+        .codes()
+        .iter()
+        .zip(&training.outliers)
+        .for_each(|(&code, &out)| lost[code as usize] += f64::from(u8::from(out)));
+    lost.iter().zip(labels.counts()).map(|(lost, count)| lost / count.max(1) as f64).fold(0.0, f64::max)
 }
 
 /// The classes that can be judged.

@@ -1,8 +1,9 @@
 //! What an audit found: scores, suspects with their reasons, and how many labels of which class are wrong.
 
 use super::chances::pool;
+use super::fits::Scheme;
 use super::scaled::{Scale, Scaled};
-use super::{Audit, Verdict};
+use super::{Audit, FEWEST, Verdict};
 use crate::data::{Class, Labels};
 use crate::error::shown;
 use crate::model::Model;
@@ -169,7 +170,7 @@ pub struct AuditReport {
     pub chosen: Vec<Chosen>,
     /// Where the loss of the fits in folds is cut off.
     pub truncation: Option<f64>,
-    /// The fit to all rows, on columns of variance 1.
+    /// The fit to all rows of the classes that can be judged, on columns of variance 1.
     pub model: Model,
     /// What was done to each column before the fits.
     pub scales: Vec<Scale>,
@@ -187,7 +188,25 @@ impl AuditReport {
         suspect.reasons.iter().map(|reason| reason.words(&self.classes)).collect()
     }
 
-    /// How many labels are likely wrong.
+    /// The loss of a fit in words.
+    pub fn loss_words(&self, truncation: Option<f64>) -> String {
+        truncation.map_or("hinge without truncation".to_string(), |at| {
+            let text = format!("{at:.4}");
+            format!("hinge truncated at {}", text.trim_end_matches('0').trim_end_matches('.'))
+        })
+    }
+
+    /// How the fits in folds take the classes: in pairs, or each against all others.
+    pub fn scheme(&self) -> &'static str {
+        let judged = self.confusion.iter().filter(|row| row.iter().sum::<usize>() >= FEWEST).count();
+        match Scheme::of(judged) {
+            Scheme::Pairs(2) => "two classes",
+            Scheme::Pairs(_) => "pairs of classes",
+            Scheme::Rest(_) => "each class against the rest",
+        }
+    }
+
+    /// How many labels are estimated to be wrong: rows that another class claims surely. Where classes overlap, right labels are among them.
     pub fn wrong_labels(&self) -> f64 {
         self.wrong_share * self.given.len() as f64
     }
@@ -210,7 +229,7 @@ impl Evidence<'_> {
         self,
         chosen: Vec<Chosen>,
         truncation: Option<f64>,
-        model: Model,
+        (model, truncated): (Model, Vec<bool>),
         scaled: Scaled,
         audit: &Audit,
     ) -> AuditReport {
@@ -229,7 +248,6 @@ impl Evidence<'_> {
         let wrong: f64 =
             noise.iter().zip(&counts).enumerate().map(|(at, (row, &count))| (1.0 - row[at]) * count as f64).sum();
         let small_classes = (0..k as u32).filter(|&class| counts[class as usize] < self.nearly_empty).collect();
-        let truncated = model.training.as_ref().map_or(vec![false; n], |training| training.outliers.clone());
         let scores = self.scores(&chances);
         let mut report = AuditReport {
             classes: self.labels.classes().to_vec(),
@@ -385,7 +403,7 @@ impl Evidence<'_> {
             if rows < self.nearly_empty {
                 reasons.push(Reason::SmallClass { rows });
             }
-            if reasons.is_empty() {
+            if reasons.is_empty() && !report.truncated[row] {
                 continue;
             }
             let margin = report.margins[row];

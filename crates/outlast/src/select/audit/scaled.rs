@@ -8,16 +8,13 @@
 //! 1e300 neither flattens its column nor decides a fit. Columns with r = 0 are taken as they are. A column without spread is 0.
 //! Labels have no part in this. Sparse tables that would not fit into memory densely are scaled only and stay sparse.
 
-use crate::data::{Csr, Dense, Design};
+use crate::data::{Csr, Dense, Design, Fences};
 use crate::error::Result;
 use crate::model::Rows;
 use rayon::prelude::*;
 
 /// Most entries of a sparse table that is made dense.
 const MOST_DENSE: usize = 50_000_000;
-
-/// How far the fence stands from the quartiles, in distances between these.
-const FENCE: f64 = 5.0;
 
 /// What is done to one column: `(clamp(x, low, high) - shift) / scale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,13 +37,7 @@ impl Scale {
         }
         column.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
-        let (q1, q3) = (at(0.25), at(0.75));
-        // halves, so that the difference of two huge numbers stays finite
-        let range = 2.0 * (q3 / 2.0 - q1 / 2.0).min(f64::MAX / 8.0);
-        let (low, high) = match range > 0.0 {
-            true => ((q1 - FENCE * range).max(f64::MIN), (q3 + FENCE * range).min(f64::MAX)),
-            false => (f64::MIN, f64::MAX),
-        };
+        let Fences { low, high } = Fences::of_quartiles(at(0.25), at(0.75));
         let unit = column[0].clamp(low, high).abs().max(column[column.len() - 1].clamp(low, high).abs());
         if unit == 0.0 || !unit.is_normal() {
             return none;

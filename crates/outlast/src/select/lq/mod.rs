@@ -17,7 +17,7 @@ use super::tune::judge::{check_nested, outer_splits};
 use super::tune::part::{self, Labelled, Owned, Part};
 use super::tune::score::Payoff;
 use super::tune::{Axis, Cell, Ended, Judge, Nested, Rule, SEARCH_TIME, State, Tuned, grid, nested, tuned};
-use crate::data::{Design, FeatureMap, Labels, Scaling, Target};
+use crate::data::{Design, FeatureMap, Labels, Scaling, Standardized, Target};
 use crate::error::{Error, Result, quoted};
 use crate::model::{COPIES, Estimator, FitRequest, Lq, Model, check_memory, unscaled};
 use crate::problem::Kernel;
@@ -224,6 +224,13 @@ impl LqSearch {
         let (x, weights) = (rows.rows.as_design(), rows.weights.as_deref());
         let cs = match &self.cs {
             Cs::Given(cs) => cs.clone(),
+            Cs::Count(count) if self.standardize => {
+                // one far value must not move the whole list
+                let (_, fences) = Scaling::with_fences(x, weights);
+                let as_is = Scaling { shift: vec![0.0; x.cols()], scale: vec![1.0; x.cols()] };
+                let near = Standardized::within(x, &as_is, &fences);
+                default_cs(&self.base, &near, &rows.labels, weights, *count)?
+            }
             Cs::Count(count) => default_cs(&self.base, x, &rows.labels, weights, *count)?,
         };
         cs.iter().try_for_each(|&c| self.base.check_caps(c, &rows.labels, weights))?;

@@ -42,7 +42,7 @@ impl Ended {
         match self {
             Ended::Done => Error::shape("cv", "splits whose held-out rows have no weight", "some weight to judge by"),
             Ended::Interrupted => Error::Interrupted,
-            Ended::OutOfTime => Error::shape("time_limit", "too little time to judge a single point", "more"),
+            Ended::OutOfTime => Error::TimeLimit,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! The loss is 1 for a wrong decision, or the cost, or minus the utility of a decision where such a matrix is given. Splits are
 //! stratified folds, one part held out, splits of the caller's, or other rows to judge by.
 //!
-//! **Columns on one scale** are part of the model: mean and deviation are those of the training rows of a split, and rows held out
+//! **Columns on one scale** are part of the model: mean and deviation are those of the training rows of a split, far values left out, and rows held out
 //! are put on that scale. The chosen model keeps the scaling of all rows. So do the rules for gamma: a split's own training rows decide.
 //!
 //! **What is shared.** The rows of a split are copied and scaled once. Points that differ in C and truncation only are fitted one after
@@ -303,11 +303,14 @@ impl Tune {
     }
 
     /// Multiples of what the rule `scale` says, which does not look at labels; with columns on one scale it is 1 / (number of columns), but
-    /// for those without spread.
+    /// for those without spread. Far values count as if they stood at the fence: one of them must not make every row look alike.
     fn default_widths(&self, data: Labelled) -> Result<Axis> {
         let scale = |x: &dyn Design| Gamma::Scale.resolve(x, data.labels, data.weights);
         let width = match self.scales() {
-            true => scale(&Standardized::new(data.x, &Scaling::of(data.x, data.weights)))?,
+            true => {
+                let (scaling, fences) = Scaling::with_fences(data.x, data.weights);
+                scale(&Standardized::within(data.x, &scaling, &fences))?
+            }
             false => scale(data.x)?,
         };
         // rounded, as it is a place to start from, and so that rounding of the mean does not show

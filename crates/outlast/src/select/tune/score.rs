@@ -35,9 +35,12 @@ pub(in crate::select) fn of_rows(losses: &[f64], weights: &[f64]) -> (f64, f64) 
     (error, losses.iter().zip(weights).map(spread).sum::<f64>().sqrt() / total)
 }
 
-/// The mean of the splits judged; NaN where there are none.
+/// The mean of the splits judged; NaN where there are none, the one that any order by size has last: 0 / 0 may be the one that comes first.
 pub(in crate::select) fn mean(errors: &[f64]) -> f64 {
     let judged: Vec<f64> = errors.iter().copied().filter(|error| !error.is_nan()).collect();
+    if judged.is_empty() {
+        return f64::NAN;
+    }
     judged.iter().sum::<f64>() / judged.len() as f64
 }
 
@@ -63,6 +66,9 @@ mod tests {
         assert!((standard_error(&errors, 9.0) - 0.1 / 3f64.sqrt()).abs() < 1e-15);
         assert_eq!(standard_error(&[0.5], 9.0), 9.0);
         assert!(mean(&[f64::NAN]).is_nan());
+        let mut means = [mean(&[]), 0.5, mean(&[-f64::NAN]), -0.5];
+        means.sort_by(f64::total_cmp);
+        assert_eq!(means[..2], [-0.5, 0.5], "what was not judged comes last");
     }
 
     #[test]

@@ -20,16 +20,23 @@ function el(tag, properties = {}, ...children) {
   return element;
 }
 
+// Signs that turn the direction of text are shown, not obeyed: "\u202etac" must not read "cat".
+const visible = (text) =>
+  text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
+
 // Text of the data, kept from turning the direction of its neighbours.
-const bdi = (text) => el("bdi", {}, text);
+const bdi = (text) => el("bdi", {}, visible(text));
 
 // The same, short, with the whole of it in the tooltip.
 function shortened(text, longest = 60) {
   if (text === "") return el("span", { className: "muted" }, "(empty)");
-  const signs = [...text.slice(0, 4 * longest)];
+  const signs = [...visible(text.slice(0, 4 * longest))];
   if (signs.length <= longest) return bdi(text);
-  return el("bdi", { title: text.slice(0, 2000) }, signs.slice(0, longest).join("") + "…");
+  return el("bdi", { title: visible(text.slice(0, 2000)) }, signs.slice(0, longest).join("") + "…");
 }
+
+// The same where only text can stand: lists to choose from.
+const named = (text) => (text === "" ? "(empty)" : visible(text));
 
 const columnName = (column) => (page.header ? page.header[column] : `column ${column + 1}`);
 const className = (code) => page.classes[code];
@@ -100,7 +107,7 @@ const shareOf = (() => {
 })();
 
 function announce(text) {
-  byId("live").textContent = text;
+  byId("live").textContent = visible(text);
 }
 
 function warn(text) {

@@ -36,7 +36,7 @@ function showDetailMark() {
 
 function fillRelabel() {
   const options = page.classes.map((name, code) =>
-    el("option", { value: String(code) }, name === "" ? "(empty)" : name),
+    el("option", { value: String(code) }, named(name)),
   );
   byId("relabel").replaceChildren(el("option", { value: "" }, "choose"), ...options);
 }

@@ -76,6 +76,12 @@ function move(step) {
 const isField = (element) =>
   element instanceof Element && element.closest("input, select, textarea") !== null && element.type !== "checkbox";
 
+// A button or link that has the focus for something else than decisions about rows.
+const isElsewhere = (element) =>
+  element instanceof Element &&
+  element.closest("button, a, summary, input") !== null &&
+  element.closest("#body, .detail .marks") === null;
+
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (isField(event.target)) {
@@ -92,6 +98,11 @@ function onKey(event) {
   if (!byId("shortcuts").checked) return;
   const act = letterAction(event.key);
   if (!act) return;
+  // nobody who has just pressed a button means a row that may be out of sight
+  if (isElsewhere(event.target) && /^[krdu1-9]$/.test(event.key)) {
+    announce(`The key ${event.key} decides about a row when the list has the focus`);
+    return;
+  }
   event.preventDefault();
   act();
 }
@@ -154,7 +165,7 @@ function refilter() {
 function listenToFilters() {
   const options = () => [
     el("option", { value: "" }, "any"),
-    ...page.classes.map((name, code) => el("option", { value: String(code) }, name === "" ? "(empty)" : name)),
+    ...page.classes.map((name, code) => el("option", { value: String(code) }, named(name))),
   ];
   byId("given").replaceChildren(...options());
   byId("suggested").replaceChildren(...options());

@@ -15,12 +15,11 @@ const lineOf = () => (isDark() ? "#383f46" : "#d3d9df");
 const colourOf = (code) => (isDark() ? DARK : LIGHT)[code % LIGHT.length];
 const shapeOf = (code) => SHAPES[code % SHAPES.length];
 
-// Plotly reads tags, entities and links in its texts: none of the data's may be left, and nothing that turns the direction
-// of the text around it, which an SVG can't isolate.
+// Plotly reads tags, entities and links in its texts: none of the data's may be left.
 function forPlotly(text, longest = 48) {
   const signs = [...text.slice(0, 4 * longest)];
   const short = signs.length > longest ? signs.slice(0, longest).join("") + "…" : text;
-  const plain = short.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "").replace(/[\s\p{Cc}]+/gu, " ");
+  const plain = visible(short).replace(/[\s\p{Cc}]+/gu, " ");
   return plain.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
@@ -55,7 +54,7 @@ function fillAxes() {
     ["up", 1],
   ]) {
     const options = axes.map((axis, index) =>
-      el("option", { value: String(index) }, axis.name === "" ? "(empty)" : axis.name),
+      el("option", { value: String(index) }, named(axis.name)),
     );
     byId(id).replaceChildren(...options);
     byId(id).value = String(first);
@@ -132,7 +131,9 @@ function showMap() {
   const missing = map.x.reduce((sum, value, row) => sum + (Number.isNaN(value) || Number.isNaN(map.y[row]) ? 1 : 0), 0);
   byId("map-plot").setAttribute(
     "aria-label",
-    `Scatter plot of ${plural(rows, "row")}: ${chosen[0].name} across, ${chosen[1].name} up. The table lists the suspects.`,
+    visible(
+      `Scatter plot of ${plural(rows, "row")}: ${chosen[0].name} across, ${chosen[1].name} up. The table lists the suspects.`,
+    ),
   );
   byId("map-note").textContent =
     `Ringed points are the rows to look at; choose one here or in the table. Colour and shape show the given class.` +
@@ -350,7 +351,7 @@ function drawSuspects() {
   const frame = map.x && frameOf();
   if (!frame) return;
   const brush = cleared("map-suspects", frame);
-  // Chromium prints what is drawn last and leaves the canvas below it blank
+  // of two canvases on top of each other Chromium prints one or both, as it likes: on paper there is one (page.css)
   if (printing) drawRows(brush, frame);
   brush.beginPath();
   brush.rect(frame.l, frame.t, frame.w, frame.h);

@@ -10,9 +10,9 @@ function pairs(list, target) {
 }
 
 function showHeadline() {
-  document.title = `Label audit of ${page.source}`;
-  byId("source").textContent = page.source;
-  byId("target").textContent = page.target;
+  document.title = visible(`Label audit of ${page.source}`);
+  byId("source").textContent = visible(page.source);
+  byId("target").textContent = visible(page.target);
   byId("version").textContent = page.version;
   pairs(page.headline, "headline");
   byId("model").replaceChildren(
@@ -168,7 +168,7 @@ function filterButton(text, given, other) {
   const button = el("button", { type: "button" }, text);
   button.setAttribute(
     "aria-label",
-    `${text}: list the suspects given ${className(given)} that look like ${className(other)}`,
+    visible(`${text}: list the suspects given ${className(given)} that look like ${className(other)}`),
   );
   button.addEventListener("click", () => {
     byId("filters").reset();

@@ -120,7 +120,7 @@ function buildHead() {
     const button = el("button", { type: "button", title: column.hint || "" }, shortened(column.title, 40));
     button.addEventListener("click", () => sortBy(column));
     // a button is not repeated on the next sheet of paper
-    head.append(button, el("span", { className: "on-paper", ariaHidden: "true" }, column.title));
+    head.append(button, el("span", { className: "on-paper", ariaHidden: "true" }, visible(column.title)));
     byId("heads").append(head);
     column.element = head;
     byId("widths").append(el("col", { className: cssOf(column) }));
@@ -165,7 +165,7 @@ function showMark(row) {
     button.setAttribute("aria-pressed", String(Boolean(mark) && mark.decision === button.dataset.mark));
     if (button.dataset.mark !== "relabel") continue;
     const to = mark && mark.decision === "relabel" ? mark.label : suspectOf.get(row).suggested;
-    button.title = to === page.labels[row] ? "Choose the new class beside the table" : `to ${className(to)}`;
+    button.title = to === page.labels[row] ? "Choose the new class beside the table" : visible(`to ${className(to)}`);
   }
   const other = mark && mark.decision === "relabel" && mark.label !== suspectOf.get(row).suggested;
   const suggested = element.querySelector(".suggested");
