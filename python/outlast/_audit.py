@@ -256,6 +256,7 @@ def audit(
     """
     names = _get_feature_names(X)
     target = getattr(y, "name", None)
+    _input.intact(X)
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=_input.precision(X))
     classes, codes = _input.encode(y)
     rows = _input.matrix(X)
@@ -272,5 +273,5 @@ def audit(
         truncation=None if truncation is None else _input.name_or_real("truncation", truncation),
         threads=_input.threads(n_jobs),
     )
-    names = None if names is None else [str(name) for name in names]
+    names = None if names is None else [_input.unicode("feature names", str(name)) for name in names]
     return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
 from . import _core, _input
 from ._file_fits import FileFits
@@ -395,12 +395,8 @@ class TruncatedSVC(FileFits):
         """
         rows = self._rows(X)
         decided = self._fitted.predict_codes(rows, _input.threads(self.n_jobs))
-        true = column_or_1d(y)
-        check_consistent_length(decided, true, sample_weight)
-        place = {label: at for at, label in enumerate(self.classes_.tolist())}
-        if unknown := [label for label in np.unique(true).tolist() if label not in place]:
-            raise ValueError(f"y holds classes that the model does not know: {unknown[:10]!r}")
-        places = [place[label] for label in true.tolist()]
+        places = _input.codes_among(y, self.classes_)
+        check_consistent_length(decided, places, sample_weight)
         matrix = self._fitted.cost if self._fitted.utility is None else self._fitted.utility
         k = len(self.classes_)
         payoff = np.eye(k) if matrix is None else np.reshape(matrix, (k, k))
