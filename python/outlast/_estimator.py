@@ -303,8 +303,8 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         format : {"libsvm", "liblinear", "onnx", "json"}
             "libsvm": a LIBSVM model file, two classes. "liblinear": a LIBLINEAR model file, linear models. "onnx": a graph of
             plain tensor operators in double precision with the input X and the outputs label and scores. "json": every number
-            that predicts. The first two know whole numbers as classes only: other classes are numbered from 0 in the order of
-            `classes_`, and a warning says so.
+            that predicts. The first two know whole numbers of 32 bits as classes only: other classes are numbered from 0 in the
+            order of `classes_`, and a warning says so.
 
         Examples
         --------
