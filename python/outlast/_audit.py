@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _get_feature_names
 
 from . import _core, _input
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 #: Most cells that a page carries along.
@@ -145,7 +148,7 @@ class Audit:
         return self._found.chosen
 
     @property
-    def suspects(self) -> Any:
+    def suspects(self) -> DataFrame:
         """The rows to look at, most suspect first: a pandas DataFrame whose index is the row.
 
         Columns ``given``, ``suggested``, ``score``, ``confidence``, ``agreement``, ``margin`` and ``reasons`` (text).

@@ -110,7 +110,7 @@ class FileFits(KernelClassifier):
 
 def _paths(files: Any) -> list[str]:
     """The files by name, whether one or several were given."""
-    given = [files] if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable) else list(files)
+    given: list[Any] = [files] if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable) else list(files)
     if wrong := [file for file in given if not isinstance(file, (str, os.PathLike))]:
         raise TypeError(f"files must be a path or a list of paths, got {type(wrong[0]).__name__}: {wrong[0]!r}")
     return [os.fspath(file) for file in given]
