@@ -47,7 +47,7 @@ rust-lint:
 	if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --workspace --all-targets -- -D warnings; \
 	else echo "cargo clippy is not installed: lints are not checked"; fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace --lib
-	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
+	$(CARGO) package --locked --quiet --no-verify --allow-dirty --workspace --exclude outlast-python
 
 # The dev profile (optimised, with overflow checks and debug assertions) runs everything but the reproductions, which are long fits; the
 # release profile runs these, and all that the Python tests do. nextest runs no doc examples, so these have a line of their own. Cargo unites
