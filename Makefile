@@ -52,7 +52,7 @@ rust-lint:
 	else echo "cargo clippy is not installed: lints are not checked"; fi
 	$(CARGO) tree --locked --quiet --manifest-path fuzz/Cargo.toml >/dev/null
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace --lib
-	$(CARGO) package --locked --quiet --no-verify --allow-dirty -p outlast
+	$(CARGO) package --locked --quiet --no-verify --allow-dirty --workspace --exclude outlast-python
 
 # The dev profile (optimised, with overflow checks and debug assertions) runs everything but the reproductions, which are long fits; the
 # release profile runs these, and all that the Python tests do. nextest runs no doc examples, so these have a line of their own. Cargo unites

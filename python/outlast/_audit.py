@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _get_feature_names
 
 from . import _core, _input, _progress
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 #: Most cells that a page carries along.
@@ -153,7 +156,7 @@ class Audit:
         return self._found.chosen
 
     @property
-    def suspects(self) -> Any:
+    def suspects(self) -> DataFrame:
         """The rows to look at, most suspect first: a pandas DataFrame whose index is the row's position, counted from 0.
 
         Columns ``given``, ``suggested``, ``score``, ``confidence``, ``agreement``, ``margin`` and ``reasons`` (text). If X was a DataFrame, a
@@ -272,6 +275,7 @@ def audit(
     names = _get_feature_names(X)
     target = getattr(y, "name", None)
     index = X.index if hasattr(X, "iloc") and hasattr(X, "columns") else None
+    _input.intact(X)
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=_input.precision(X))
     classes, codes = _input.encode(y)
     rows = _input.matrix(X)
@@ -287,7 +291,7 @@ def audit(
     }
     with _progress.watch_task("audit", _steps(codes, **chosen), verbose) as watch:
         found = _core.audit(rows, codes, _input.class_names(classes), **chosen, progress=watch.report)
-    names = None if names is None else [str(name) for name in names]
+    names = None if names is None else [_input.unicode("feature names", str(name)) for name in names]
     return Audit(found, classes, names, target if isinstance(target, str) else "label", rows, codes, index)
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from . import _input
 from ._estimator import KernelClassifier
@@ -79,14 +78,9 @@ def certify(model: KernelClassifier, X: Any, y: Any, sample_weight: Any = None) 
         raise TypeError(f"model must be an estimator of outlast, not {type(model).__name__}")
     check_is_fitted(model)
     rows = model._rows(X)
-    labels = column_or_1d(y)
-    check_consistent_length(X, labels, sample_weight)
-    check_classification_targets(labels)
-    place = {label: at for at, label in enumerate(model.classes_.tolist())}
-    if unknown := [label for label in np.unique(labels).tolist() if label not in place]:
-        raise ValueError(f"y holds classes that the model does not know: {unknown[:10]!r}")
-    codes = np.array([place[label] for label in labels.tolist()], dtype=np.uint32)
+    check_consistent_length(X, y, sample_weight)
+    codes = _input.codes_among(y, model.classes_)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        sample_weight = _check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
     found = model._fitted.certify(rows, codes, sample_weight, _input.threads(model.n_jobs))
     return Certificate(*found)

@@ -303,8 +303,8 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
         format : {"libsvm", "liblinear", "onnx", "json"}
             "libsvm": a LIBSVM model file, two classes. "liblinear": a LIBLINEAR model file, linear models. "onnx": a graph of
             plain tensor operators in double precision with the input X and the outputs label and scores. "json": every number
-            that predicts. The first two know whole numbers as classes only: other classes are numbered from 0 in the order of
-            `classes_`, and a warning says so.
+            that predicts. The first two know whole numbers of 32 bits as classes only: other classes are numbered from 0 in the
+            order of `classes_`, and a warning says so.
 
         Examples
         --------
@@ -325,7 +325,8 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
             warnings.warn(note, UserWarning, stacklevel=2)
 
     def _accepted(self, X: Any) -> dict[str, Any]:
-        """What validate_data lets through as it is."""
+        """What validate_data lets through as it is. Looks at sparse matrices first, which it would convert without a look."""
+        _input.intact(X)
         return {"accept_sparse": "csr", "dtype": _input.precision(X)}
 
     def _rows(self, X: Any) -> Any:
@@ -349,11 +350,15 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
     def _class_factors(self, classes: NDArray[Any], y: NDArray[Any]) -> list[float] | None:
         if getattr(self, "class_weight", None) is None:
             return None
-        return [float(factor) for factor in compute_class_weight(self.class_weight, classes=classes, y=y)]
+        try:
+            factors = compute_class_weight(self.class_weight, classes=classes, y=y)
+        except OverflowError:
+            raise ValueError("class_weight holds a factor that is too large for a float") from None
+        return [float(factor) for factor in factors]
 
     def _column_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        return None if names is None else [_input.unicode("feature names", str(name)) for name in names]
 
     def _previous_fit(self, X: Any, classes: NDArray[Any]) -> _core.Fitted | None:
         """The last fit if it can be a start for this one."""

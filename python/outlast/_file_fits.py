@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,10 +69,10 @@ class FileFits(KernelClassifier):
         >>> model.predict([[30.0], [70.0]])
         array(['no', 'yes'], dtype='<U3')
         """
-        paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+        paths = _paths(files)
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         rows = _core.open_files(
-            [os.fspath(path) for path in paths],
+            paths,
             target=None if target is None else str(target),
             weight_column=None if weight_column is None else str(weight_column),
             ignore=[str(column) for column in ignore],
@@ -106,3 +106,11 @@ class FileFits(KernelClassifier):
         for complaint in self._complaints():
             warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
         return self
+
+
+def _paths(files: Any) -> list[str]:
+    """The files by name, whether one or several were given."""
+    given: list[Any] = [files] if isinstance(files, (str, bytes, os.PathLike)) or not isinstance(files, Iterable) else list(files)
+    if wrong := [file for file in given if not isinstance(file, (str, os.PathLike))]:
+        raise TypeError(f"files must be a path or a list of paths, got {type(wrong[0]).__name__}: {wrong[0]!r}")
+    return [os.fspath(file) for file in given]

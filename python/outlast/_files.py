@@ -32,9 +32,10 @@ def load(path: str | os.PathLike[str], *, n_features: int | None = None) -> Kern
     ----------
     path : str or path-like
         A file written by an estimator's ``save`` or by the command line, or a text file of LIBSVM: a classifier (c_svc or
-        nu_svc) with the linear, polynomial, rbf or sigmoid kernel.
+        nu_svc) with the linear, polynomial, rbf or sigmoid kernel, or of two classes with a precomputed one.
     n_features : int, default=None
-        Columns of X, where the file can't tell: LIBSVM's name those columns only that are not 0 in some support vector.
+        Columns of X, where the file can't tell: LIBSVM's name those columns only that are not 0 in some support vector,
+        and of a precomputed kernel those training rows only that are one.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 from typing import Any
@@ -13,6 +14,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from . import _core
 
@@ -36,6 +38,43 @@ def matrix(X: Any) -> Any:
     indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
     starts = X.indptr.view(np.uintp) if X.indptr.dtype.itemsize == np.dtype(np.uintp).itemsize else X.indptr.astype(np.uintp)
     return starts, indices, X.data, X.shape[1]
+
+
+def intact(X: Any) -> None:
+    """Refuses a sparse matrix whose parts contradict each other: scipy would follow them out of its arrays, and the process would end."""
+    if not sparse.issparse(X):
+        return
+    if X.format in ("csr", "csc", "bsr"):
+        _intact_compressed(X)
+    elif X.format == "coo":
+        for name, places, size in zip(("row", "col"), (X.row, X.col), X.shape, strict=True):
+            if len(places) != len(X.data):
+                raise ValueError(f"Sparse matrix X is damaged: {name} has {len(places)} entries, data has {len(X.data)}.")
+            _in_range(name, places, size)
+
+
+def _intact_compressed(X: Any) -> None:
+    lines, across = X.shape if X.format != "csc" else X.shape[::-1]
+    if X.format == "bsr":
+        lines, across = lines // X.blocksize[0], across // X.blocksize[1]
+    starts, count = X.indptr, min(len(X.indices), len(X.data))
+    wrong = None
+    if len(starts) != lines + 1:
+        wrong = f"has {len(starts)} entries, expected {lines + 1}"
+    elif starts[0] != 0:
+        wrong = f"starts with {starts[0]}, expected 0"
+    elif np.any(starts[1:] < starts[:-1]):
+        wrong = "falls somewhere, expected entries that never fall"
+    elif starts[-1] > count:
+        wrong = f"ends with {starts[-1]}, but there are {count} values"
+    if wrong is not None:
+        raise ValueError(f"Sparse matrix X is damaged: indptr {wrong}.")
+    _in_range("indices", X.indices[: starts[-1]], across)
+
+
+def _in_range(name: str, places: NDArray[Any], size: int) -> None:
+    if places.size and not (0 <= places.min() and places.max() < size):
+        raise ValueError(f"Sparse matrix X is damaged: {name} must be from 0 to {size - 1}, got {places.min()} to {places.max()}.")
 
 
 def kept_rows(fitted: _core.Fitted) -> Any:
@@ -62,7 +101,7 @@ def precision(X: Any) -> Any:
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The sorted classes of y and each row's position among them."""
-    check_classification_targets(y)
+    check_labels(y)
     classes, codes = _sorted_classes(y)
     if len(classes) < 2:
         raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
@@ -81,12 +120,33 @@ def _sorted_classes(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return classes, codes
 
 
+def check_labels(y: Any) -> None:
+    """Refuses what is no label, as scikit-learn does, and labels that have no order among each other."""
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in np.asarray(y, dtype=object).ravel()})
+        if len(kinds) < 2:
+            raise
+        raise TypeError(f"y must be uniformly strings or numbers. Got {kinds}") from error
+
+
+def codes_among(y: Any, classes: NDArray[Any], unknown: str = "y holds classes that the model does not know") -> NDArray[np.uint32]:
+    """The position of each label among known classes."""
+    y = column_or_1d(y)
+    check_labels(y)
+    place = {label: at for at, label in enumerate(classes.tolist())}
+    if strangers := [label for label in np.unique(y).tolist() if label not in place]:
+        raise ValueError(f"{unknown}: {strangers[:10]!r}")
+    return np.array([place[label] for label in y.tolist()], dtype=np.uint32)
+
+
 def class_names(classes: NDArray[Any]) -> list[int | str]:
     """The classes as a model file can keep them: whole numbers or text."""
     names: list[Any] = classes.tolist()
     if all(isinstance(name, (bool, int, float)) and float(name).is_integer() and abs(name) < 2**63 for name in names):
         return [int(name) for name in names]
-    return [str(name) for name in names]
+    return [unicode("class names", str(name)) for name in names]
 
 
 def check_positive_weights(codes: NDArray[Any], weights: NDArray[Any]) -> None:
@@ -113,7 +173,7 @@ def payoff(name: str, value: Any, classes: NDArray[Any]) -> list[list[float]] | 
         # other frames iterate over columns; as arrays they don't
         value = np.asarray(value)
     try:
-        return [[float(entry) for entry in row] for row in value]
+        return [[_float(entry) for entry in row] for row in value]
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a matrix of numbers, a row and a column per class") from None
 
@@ -137,8 +197,16 @@ def _order(name: str, what: str, labels: Any, classes: NDArray[Any]) -> list[int
 def real(name: str, value: Any) -> float:
     """A number as float; its range is the core's business."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
-        return float(value)
+        return _float(value)
     raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a number")
+
+
+def _float(value: Any) -> float:
+    """The nearest float, which is infinite for whole numbers beyond them all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
@@ -153,14 +221,23 @@ def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
 
 def name_or_real(name: str, value: Any) -> float | str:
     """The name of a rule, or a number."""
-    return value if isinstance(value, str) else real(name, value)
+    return unicode(name, value) if isinstance(value, str) else real(name, value)
 
 
 def text(name: str, value: Any) -> str:
     """A name; which names there are is the core's business."""
     if isinstance(value, str):
-        return value
+        return unicode(name, value)
     raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a text")
+
+
+def unicode(name: str, value: str) -> str:
+    """A text that can be written down; Python's may hold halves of characters."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameterError(f"{name} = {value!r} is not allowed: it holds half a character, which no file can keep") from None
+    return value
 
 
 def flag(name: str, value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _input
@@ -20,10 +21,28 @@ class Judging(KernelClassifier):
 
     cv: Any
 
-    def _splits(self, X: Any, y: NDArray[Any]) -> Any:
+    # it is the splitter that asks for groups, or does not
+    __metadata_request__fit = {"groups": UNUSED}
+
+    def get_metadata_routing(self) -> Any:
+        """Who gets which of the metadata given to `fit`: the estimator itself, and where `cv` is a splitter, that.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+            As scikit-learn's routing asks for it.
+        """
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def _splits(self, X: Any, y: NDArray[Any], groups: Any) -> Any:
         if isinstance(self.cv, numbers.Integral):
             return _input.whole("cv", self.cv, 2)
-        splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        groups = None if groups is None else column_or_1d(groups)
+        check_consistent_length(X, groups)
+        splits = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
         rows = np.arange(X.shape[0])
         for part in (np.asarray(part) for split in splits for part in split):
             if part.dtype != bool and part.size and not (-len(rows) <= part.min() and part.max() < len(rows)):
@@ -35,12 +54,9 @@ class Judging(KernelClassifier):
             raise TypeError("tuning must be a pair (X, y)")
         X, y = tuning
         X = validate_data(self, X, reset=False, **self._accepted(X))
-        y = column_or_1d(y)
-        check_consistent_length(X, y)
-        place = {label: at for at, label in enumerate(classes.tolist())}
-        if unknown := [label for label in np.unique(y).tolist() if label not in place]:
-            raise ValueError(f"the tuning set has classes that y lacks: {unknown[:10]!r}")
-        return _input.matrix(X), np.array([place[label] for label in y.tolist()], dtype=np.uint32)
+        codes = _input.codes_among(y, classes, "the tuning set has classes that y lacks")
+        check_consistent_length(X, codes)
+        return _input.matrix(X), codes
 
 
 def listed(name: str, values: Any, allowed: str = "a list of values") -> list[Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
 from . import _core, _input
 from ._file_fits import FileFits
@@ -20,6 +20,14 @@ def _estimates_probabilities(model: TruncatedSVC) -> bool:
     if model.probability is None if fitted is None else fitted.probability == "none":
         raise AttributeError("predict_proba is only available with probability=\"weighted\"")
     return True
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _where_estimated(method: Method) -> Method:
+    """A method of models with probabilities; of the same type, which scikit-learn's decorator does not tell."""
+    return cast(Method, available_if(_estimates_probabilities)(method))
 
 
 class TruncatedSVC(FileFits):
@@ -318,7 +326,7 @@ class TruncatedSVC(FileFits):
         family = f"{count} of the weighted fits behind predict_proba did not converge: raise max_iter or tol, or scale the columns of X"
         return super()._complaints() + ([family] if count else [])
 
-    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
+    @_where_estimated
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, for a model with ``probability="weighted"``.
 
@@ -349,7 +357,7 @@ class TruncatedSVC(FileFits):
         rows = self._rows(X)
         return self._fitted.predict_proba(rows, _input.threads(self.n_jobs)).reshape(-1, len(self.classes_))
 
-    @available_if(_estimates_probabilities)  # type: ignore[untyped-decorator]
+    @_where_estimated
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithms of the probabilities, see `predict_proba`.
 
@@ -363,8 +371,7 @@ class TruncatedSVC(FileFits):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        probabilities: NDArray[np.float64] = self.predict_proba(X)
-        return np.log(probabilities)
+        return np.log(self.predict_proba(X))
 
     def utility_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The average utility of the decisions, or their average cost for a model fitted with costs.
@@ -395,12 +402,8 @@ class TruncatedSVC(FileFits):
         """
         rows = self._rows(X)
         decided = self._fitted.predict_codes(rows, _input.threads(self.n_jobs))
-        true = column_or_1d(y)
-        check_consistent_length(decided, true, sample_weight)
-        place = {label: at for at, label in enumerate(self.classes_.tolist())}
-        if unknown := [label for label in np.unique(true).tolist() if label not in place]:
-            raise ValueError(f"y holds classes that the model does not know: {unknown[:10]!r}")
-        places = [place[label] for label in true.tolist()]
+        places = _input.codes_among(y, self.classes_)
+        check_consistent_length(decided, places, sample_weight)
         matrix = self._fitted.cost if self._fitted.utility is None else self._fitted.utility
         k = len(self.classes_)
         payoff = np.eye(k) if matrix is None else np.reshape(matrix, (k, k))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ class Tuning(Judging):
     C = 1.0
     gamma = "scale"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, tuning: tuple[Any, Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, tuning: tuple[Any, Any] | None = None) -> Self:
         """Choose the parameters, and fit to training data.
 
         Ctrl-C ends the search with the best choice so far, if there is one: that model is fitted, and a `ConvergenceWarning` says so.
@@ -56,6 +57,8 @@ class Tuning(Judging):
             The labels: two classes or more, numbers or text.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C by row, >= 0; held-out rows count with them, and so do the rows that columns are put on one scale by.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, for a `cv` that keeps groups together, like scikit-learn's `GroupKFold`. Not with `nested`.
         tuning : tuple of X and y, default=None
             Rows to choose by in place of `cv`. The model is fitted to `X` alone.
 
@@ -65,11 +68,21 @@ class Tuning(Judging):
             The fitted estimator.
         """
         self._by_other_rows = tuning is not None
-        return self._fit(X, y, sample_weight, partial(self._search, tuning))
+        if groups is not None and self.nested is not None:
+            raise ValueError(
+                f"nested = {self.nested!r} is not allowed with groups, which its outer folds would tear apart: put the search into "
+                "sklearn.model_selection.cross_validate with a splitter like GroupKFold"
+            )
+        if groups is not None and (self._by_other_rows or self.holdout is not None or isinstance(self.cv, numbers.Integral)):
+            # as scikit-learn's splitters say it
+            ignored = "The groups parameter is ignored by everything but a cv that splits by groups, like GroupKFold"
+            warnings.warn(ignored, UserWarning, stacklevel=2)
+        return self._fit(X, y, sample_weight, partial(self._search, tuning, groups))
 
     def _search(
         self,
         tuning: tuple[Any, Any] | None,
+        groups: Any,
         X: Any,
         y: NDArray[Any],
         classes: NDArray[Any],
@@ -77,16 +90,19 @@ class Tuning(Judging):
         sample_weight: Any,
         progress: Callable[..., object] | None,
     ) -> _core.Fitted:
-        if tuning is not None:
-            judge = self._tuning_set(classes, tuning)
-        else:
-            judge = 2 if self.holdout is not None else self._splits(X, y)
+        judge = self._judge(tuning, groups, X, y, classes)
         rows = self._kernel_values(X, X) if callable(self.kernel) else X
         data = (_input.matrix(rows), codes, _input.class_names(classes))
         request = self._request(sample_weight, progress)
         fitted, found = self._searched(data, self._parameters(classes, y), judge, request)
         self._take_search(found)
         return fitted
+
+    def _judge(self, tuning: tuple[Any, Any] | None, groups: Any, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
+        """What points are judged by: other rows, splits, or so many folds."""
+        if tuning is not None:
+            return self._tuning_set(classes, tuning)
+        return 2 if self.holdout is not None else self._splits(X, y, groups)
 
     def _searched(
         self, data: tuple[Any, Any, Any], parameters: dict[str, Any], judge: Any, request: dict[str, Any]

@@ -41,6 +41,7 @@ def gamma_quartiles(X: Any, y: Any, sample_weight: Any = None) -> NDArray[np.flo
     >>> np.round(1 / np.sqrt(2 * gammas), 6)  # of 1, 1, 2, 2, 3
     array([1., 2., 2.])
     """
+    _input.intact(X)
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=_input.precision(X))
     classes, codes = _input.encode(y)
     if sample_weight is not None:

@@ -17,6 +17,8 @@ from . import _input
 from ._estimator import KernelClassifier
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ._lq_search import LqSVCCV
     from ._tuning import Tuning
 
@@ -66,10 +68,12 @@ def tuning(model: LqSVCCV | Tuning, axes: Any = None) -> Any:
     'error'
     """
     check_is_fitted(model)
-    if not hasattr(model, "cv_results_"):
-        raise TypeError(f"model must be one that has searched a grid, like TruncatedSVCCV, not {type(model).__name__}")
+    if not isinstance(model, KernelClassifier) or not hasattr(model, "cv_results_"):
+        raise TypeError(f"model must be one of outlast that has searched a grid, like TruncatedSVCCV, not {type(model).__name__}")
     if not hasattr(model, "sizes_"):
+        _count("axes", axes, 1)
         return _tuning_grid(model, _axes(1, 6.0, 4.0) if axes is None else axes)
+    _count("axes", axes, 2)
     axes = _axes(2, 9.0, 3.6) if axes is None else axes
     error, size = axes
     chosen = np.unravel_index(model.best_index_, model.errors_.shape)
@@ -87,6 +91,21 @@ def tuning(model: LqSVCCV | Tuning, axes: Any = None) -> Any:
         panel.set_ylabel(label)
     error.legend()
     return axes
+
+
+def _check(model: Any, also: str = "") -> None:
+    """A model of ours, fitted."""
+    if not isinstance(model, KernelClassifier):
+        raise TypeError(f"model must be an estimator of outlast, not {type(model).__name__}: of a pipeline pass the last step{also}")
+    check_is_fitted(model)
+
+
+def _count(name: str, axes: Any, wanted: int) -> None:
+    """Refuses another number of axes than there are pictures."""
+    given = np.shape(axes)
+    if axes is not None and given != (() if wanted == 1 else (wanted,)):
+        expected = "one" if wanted == 1 else f"a sequence of {wanted}"
+        raise ValueError(f"{name} must be {expected} of matplotlib's axes for this model, got {axes!r}")
 
 
 def _tuning_grid(model: Any, ax: Any) -> Any:
@@ -117,7 +136,7 @@ def _bars(ax: Any, x: Any, y: Any, spread: Any, colour: str) -> None:
     ax.vlines(x, y - spread, y + spread, color=colour, alpha=0.4)
 
 
-def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Any = None) -> Any:
+def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Axes | None = None) -> Axes:
     """The coefficients of the fits to all rows along C; the chosen C is a dashed line, and the largest coefficients there are named.
 
     Parameters
@@ -185,8 +204,8 @@ def decision_boundary(
     *,
     features: tuple[int, int] = (0, 1),
     resolution: int = 200,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Where a model decides for which class, over two columns of X; its support vectors are ringed, its outliers crossed out.
 
     Parameters
@@ -218,10 +237,7 @@ def decision_boundary(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', 'support vector', 'outlier']
     """
-    if not isinstance(model, KernelClassifier):
-        kind = type(model).__name__
-        raise TypeError(f"model must be an estimator of outlast, not {kind}: of a pipeline pass the last step, and the rows as that step gets them")
-    check_is_fitted(model)
+    _check(model, ", and the rows as that step gets them")
     if sparse.issparse(X):
         raise TypeError("X is sparse; a picture needs dense rows: X.toarray()")
     rows = np.asarray(X, dtype=float)
@@ -293,7 +309,7 @@ def _mark(ax: Any, points: NDArray[Any], label: str, **style: Any) -> None:
     ax.scatter(points[:, 0], points[:, 1], label=label, zorder=3, **style)
 
 
-def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
+def margins(model: KernelClassifier, *, bins: int = 40, ax: Axes | None = None) -> Axes:
     """How many training rows have which functional margin; the truncation is a dashed line, and the rows beyond it are outliers.
 
     Parameters
@@ -318,15 +334,15 @@ def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
     >>> plot.margins(TruncatedSVC(kernel="linear").fit(X, y)).get_xlabel()
     'functional margin'
     """
-    check_is_fitted(model)
+    _check(model)
     found, out = getattr(model, "margins_", None), getattr(model, "outliers_", None)
     if found is None or out is None:
-        raise ValueError("this model was loaded from a file, which does not keep the margins of the training rows")
+        raise ValueError("this model was loaded from a file or fitted to files, and does not keep the margins of the training rows")
     ax = _axes(1, 6.0, 3.6) if ax is None else ax
     edges = np.histogram_bin_edges(found, bins=_input.whole("bins", bins, 1, 100_000))
     stacked = [found[~out], found[out]]
     labels = [f"kept ({len(stacked[0])})", f"outliers ({len(stacked[1])})"]
-    ax.hist(stacked, bins=edges, stacked=True, color=[_COLOURS[0], _COLOURS[3]], label=labels)
+    ax.hist(stacked, bins=edges.tolist(), stacked=True, color=[_COLOURS[0], _COLOURS[3]], label=labels)
     truncation = model._fitted.truncation
     if truncation is not None:
         ax.axvline(truncation, color="black", linestyle="--", linewidth=1.0, label=f"truncation at {truncation:g}")
@@ -337,7 +353,7 @@ def margins(model: KernelClassifier, *, bins: int = 40, ax: Any = None) -> Any:
     return ax
 
 
-def objective_trace(model: KernelClassifier, *, ax: Any = None) -> Any:
+def objective_trace(model: KernelClassifier, *, ax: Axes | None = None) -> Axes:
     """The objective at the start and after each majorise-minimise step, which never rises.
 
     Parameters
@@ -360,7 +376,7 @@ def objective_trace(model: KernelClassifier, *, ax: Any = None) -> Any:
     >>> plot.objective_trace(TruncatedSVC().fit(X, y)).get_ylabel()
     'objective'
     """
-    check_is_fitted(model)
+    _check(model)
     if not hasattr(model, "objective_trace_"):
         raise ValueError("this model was read from a file of LIBSVM, which does not tell its objective")
     ax = _axes(1, 6.0, 3.6) if ax is None else ax
@@ -369,7 +385,8 @@ def objective_trace(model: KernelClassifier, *, ax: Any = None) -> Any:
     if bound is not None:
         ax.axhline(bound, color="black", linestyle="--", linewidth=1.0, label="lower bound of the optimum")
         ax.legend()
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    locator: Any = ax.xaxis.get_major_locator()
+    locator.set_params(integer=True)
     ax.set_xlabel("step")
     ax.set_ylabel("objective")
     return ax

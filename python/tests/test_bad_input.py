@@ -1,11 +1,13 @@
 """Bad input: a clear error that names the thing, or the right answer; never a crash, never a hang."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.utils._param_validation import InvalidParameterError
 
+import outlast
 from outlast import AblationSVC, AblationSVCCV, CappedSVCCV, LqSVCCV, TruncatedSVC, TruncatedSVCCV
 
 X, Y = make_classification(60, 4, random_state=0)
@@ -211,3 +213,109 @@ def test_yes_or_no(estimator, name):
 def test_lists_without_values(estimator):
     with pytest.raises(ValueError, match=r"Cs = \[\] is not allowed: Cs must hold at least one value"):
         estimator(Cs=[]).fit(X, Y)
+
+
+def damaged(form, part, at, value):
+    matrix = sparse.random(60, 4, density=0.5, format=form, random_state=0)
+    getattr(matrix, part)[at] = value
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "at", "value", "message"),
+    [
+        ("csr", "indptr", 5, 1_000_000, "indptr falls somewhere"),
+        ("csr", "indptr", 0, 3, "indptr starts with 3"),
+        ("csr", "indptr", -1, 1_000_000, "indptr ends with 1000000, but there are 120 values"),
+        ("csr", "indptr", 7, -1, "indptr falls somewhere"),
+        ("csr", "indices", 3, 4, "indices must be from 0 to 3, got 0 to 4"),
+        ("csr", "indices", 3, -1, "indices must be from 0 to 3, got -1 to 3"),
+        ("csc", "indptr", 2, 1_000_000, "indptr falls somewhere"),
+        ("csc", "indices", 0, 60, "indices must be from 0 to 59"),
+        ("bsr", "indptr", 1, 1_000_000, "indptr falls somewhere"),
+        ("coo", "row", 0, 1_000_000, "row must be from 0 to 59"),
+        ("coo", "col", 0, -1, "col must be from 0 to 3"),
+    ],
+)
+def test_damaged_sparse_matrices(form, part, at, value, message):
+    """scipy follows such numbers out of its arrays, and takes the interpreter along."""
+    matrix = damaged(form, part, at, value)
+    model = TruncatedSVC().fit(X, Y)
+    search = TruncatedSVCCV([1.0], cv=2)
+    for call in (
+        lambda: TruncatedSVC().fit(matrix, Y),
+        lambda: model.predict(matrix),
+        lambda: search.fit(X, Y, tuning=(matrix, Y)),
+        lambda: outlast.audit(matrix, Y),
+        lambda: outlast.gamma_quartiles(matrix, Y),
+    ):
+        with pytest.raises(ValueError, match=f"Sparse matrix X is damaged: {message}"):
+            call()
+
+
+def test_sparse_matrices_of_parts_that_differ_in_length():
+    matrix = sparse.csr_matrix(X)
+    matrix.data = matrix.data[:-1]
+    with pytest.raises(ValueError, match="ends with 240, but there are 239 values"):
+        TruncatedSVC().fit(matrix, Y)
+    matrix = sparse.csr_matrix(X)
+    matrix.indptr = matrix.indptr[:-1]
+    with pytest.raises(ValueError, match="indptr has 60 entries, expected 61"):
+        TruncatedSVC().fit(matrix, Y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "message"),
+    [
+        ([None] * 60, ValueError, "Unknown label type"),
+        (np.array(["a", 1], object)[Y], ValueError, "Unknown label type"),
+        (np.array([1, "a"], object)[Y], TypeError, r"uniformly strings or numbers. Got \['int', 'str'\]"),
+        (np.array([None, "a"], object)[Y], TypeError, r"uniformly strings or numbers. Got \['NoneType', 'str'\]"),
+        (np.full(60, np.nan), ValueError, "contains NaN"),
+        (X[:, 0], ValueError, "Unknown label type: continuous"),
+        (np.array([b"a", b"b"])[Y], TypeError, "bytes"),
+    ],
+    ids=["None", "a number first", "a text first", "None beside text", "NaN", "numbers to predict", "bytes"],
+)
+def test_bad_labels_outside_of_fits(labels, kind, message):
+    model = TruncatedSVC(truncation=0).fit(X, Y)
+    for call in (
+        lambda: model.utility_score(X, labels),
+        lambda: outlast.certify(model, X, labels),
+        lambda: TruncatedSVCCV([1.0]).fit(X, Y, tuning=(X, labels)),
+        lambda: LqSVCCV([1.0], [1.0]).fit(X, Y, tuning=(X, labels)),
+    ):
+        with pytest.raises(kind, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 10**400}, "C = inf is not allowed"),
+        ({"C": -(10**400)}, "C = -inf is not allowed"),
+        ({"utility": [[10**400, 0], [0, 1]]}, "utility, row 0, column 0"),
+        ({"class_weight": {0: 10**400}}, "class_weight holds a factor that is too large"),
+        ({"kernel": "\ud800"}, r"kernel = '\\ud800' is not allowed"),
+        ({"gamma": "\ud800"}, r"gamma = '\\ud800' is not allowed"),
+    ],
+    ids=["C", "-C", "utility", "class_weight", "kernel", "gamma"],
+)
+def test_numbers_and_texts_that_the_core_cannot_take(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TruncatedSVC(**parameters).fit(X, Y)
+
+
+def test_names_with_half_a_character():
+    with pytest.raises(ValueError, match=r"class names = 'a\\ud800' is not allowed: it holds half a character"):
+        TruncatedSVC().fit(X, np.array(["a\ud800", "b"], object)[Y])
+    frame = pd.DataFrame(X)
+    frame.columns = pd.Index(["a\ud800", "b", "c", "d"], dtype=object)
+    with pytest.raises(ValueError, match=r"feature names = 'a\\ud800' is not allowed"):
+        TruncatedSVC().fit(frame, Y)
+
+
+@pytest.mark.parametrize("files", [3, None, [3], b"rows.csv", ["rows.csv", None]], ids=str)
+def test_files_that_are_none(files):
+    with pytest.raises(TypeError, match="files must be a path or a list of paths, got"):
+        TruncatedSVC(kernel="linear").fit_files(files)

@@ -5,8 +5,10 @@ import pandas
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from outlast import LqSVC, LqSVCCV, TruncatedSVC, TruncatedSVCCV, plot
 
@@ -52,5 +54,26 @@ def test_what_has_no_picture_is_refused():
         plot.decision_boundary(model, sparse.csr_matrix(X), Y)
     with pytest.raises(TypeError, match="searched a grid"):
         plot.tuning(model)
+    with pytest.raises(TypeError, match="searched a grid, like TruncatedSVCCV, not GridSearchCV"):
+        plot.tuning(GridSearchCV(TruncatedSVC(), {"C": [1.0]}, cv=2).fit(X, Y))
+    for picture in (plot.margins, plot.objective_trace):
+        with pytest.raises(TypeError, match="model must be an estimator of outlast, not SVC"):
+            picture(SVC().fit(X, Y))
     with pytest.raises(TypeError, match="LqSVCCV, which has a path, not TruncatedSVC"):
         plot.coefficient_path(model)
+
+
+def test_as_many_axes_as_there_are_pictures():
+    from matplotlib import pyplot
+
+    several, single = LqSVCCV(Cs=[0.1, 1.0], qs=[1.0], cv=2).fit(X, Y), TruncatedSVCCV([0.1, 1.0], cv=2).fit(X, Y)
+    for count in (1, 3):
+        with pytest.raises(ValueError, match="axes must be a sequence of 2 of matplotlib's axes"):
+            plot.tuning(several, pyplot.subplots(1, count)[1])
+    with pytest.raises(ValueError, match="axes must be one of matplotlib's axes"):
+        plot.tuning(single, pyplot.subplots(1, 2)[1])
+    for axes in (pyplot.subplots(1, 2)[1], list(pyplot.subplots(1, 2)[1])):
+        assert plot.tuning(several, axes) is axes
+    one = pyplot.subplots()[1]
+    assert plot.tuning(single, one) is one
+    pyplot.close("all")

@@ -1,6 +1,7 @@
 """The stubs say what the compiled module has, the package's types hold together and at runtime, and everything public is explained."""
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,29 @@ def test_stubs_match_the_modules():
 
 def test_types_hold_together():
     run("mypy")
+
+
+SEEN = {
+    "TruncatedSVC().predict_proba([[1.0]])": "ndarray",
+    "TruncatedSVC().predict_log_proba([[1.0]])": "ndarray",
+    "TruncatedSVC().predict([[1.0]])": "ndarray",
+    "TruncatedSVCCV().fit([[1.0]], [1], groups=[0])": "TruncatedSVCCV",
+    "plot.margins(TruncatedSVC())": "Axes",
+    "load('model').status_": "str",
+}
+"""Expressions, and the types that a type checker sees, without what they are made of."""
+
+
+def test_a_type_checker_sees_types(tmp_path):
+    lines = ["from outlast import TruncatedSVC, TruncatedSVCCV, load, plot", *(f"reveal_type({code})" for code in SEEN)]
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(lines) + "\n")
+    found = subprocess.run([sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(program)],
+                           capture_output=True, text=True, cwd=ROOT / "python")
+    revealed = [line.split('"')[1] for line in found.stdout.splitlines() if "Revealed type" in line]
+    assert len(revealed) == len(SEEN), found.stdout + found.stderr
+    for expected, line in zip(SEEN.values(), revealed, strict=True):
+        assert re.sub(r"[a-z_]+\.", "", line).split("[")[0] == expected
 
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda value: getattr(value, "__name__", value))

@@ -10,9 +10,11 @@ import textwrap
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -240,6 +242,57 @@ def test_splitters_holdouts_and_sets(data):
     assert held.n_splits_ == 1 and np.all(held.standard_errors_ > 0)
     tuned = TruncatedSVCCV([0.1, 1.0], gammas=[1.0], exact=True).fit(X[:100], y[:100], tuning=(X[100:], y[100:]))
     assert tuned.best_score_ == pytest.approx(tuned.score(X[100:], y[100:]))
+
+
+SEARCHES = [
+    TruncatedSVCCV([0.1, 1.0], gammas=[1.0]),
+    CappedSVCCV([0.1, 1.0], cap_fractions=[0.1]),
+    AblationSVCCV("reh", [0.1, 1.0]),
+    LqSVCCV([0.1, 1.0], [1.0]),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+def test_groups_stay_together(data, search):
+    X, y = data
+    groups = np.random.default_rng(0).permutation(150) // 10
+    by_groups = clone(search).set_params(cv=GroupKFold(3)).fit(X, y, groups=groups)
+    by_hand = clone(search).set_params(cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    assert by_groups.n_splits_ == 3
+    assert_array_equal(by_groups.fold_errors_, by_hand.fold_errors_)
+    in_order = clone(search).set_params(cv=GroupKFold(3)).fit(X, y, groups=np.arange(150) // 10)
+    assert not np.array_equal(by_groups.fold_errors_, in_order.fold_errors_)
+    with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+        clone(search).set_params(cv=GroupKFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[150, 149\]"):
+        clone(search).set_params(cv=GroupKFold(3)).fit(X, y, groups=groups[1:])
+    with pytest.raises(ValueError, match="nested = 2 is not allowed with groups"):
+        clone(search).set_params(cv=GroupKFold(3), nested=2).fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize("parameters", [{"cv": 2}, {"holdout": 0.3}])
+def test_groups_that_nobody_asks_for_are_told(data, parameters):
+    X, y = data
+    with pytest.warns(UserWarning, match="The groups parameter is ignored") as caught:
+        TruncatedSVCCV([1.0], gammas=[1.0], **parameters).fit(X, y, groups=np.arange(150) // 10)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="The groups parameter is ignored"):
+        TruncatedSVCCV([1.0], gammas=[1.0], cv=GroupKFold(2)).fit(X, y, groups=np.arange(150) // 10, tuning=(X, y))
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+def test_groups_are_routed_to_the_splitter(data, search):
+    X, y = data
+    groups = np.random.default_rng(0).permutation(150) // 10
+    folds = GroupKFold(2)
+    with config_context(enable_metadata_routing=True):
+        inner = clone(search).set_params(cv=GroupKFold(3))
+        found = cross_validate(inner, X, y, params={"groups": groups}, cv=folds, return_estimator=True, error_score="raise")
+        for model, (train, _) in zip(found["estimator"], folds.split(X, y, groups), strict=True):
+            alone = clone(inner).fit(X[train], y[train], groups=groups[train])
+            assert_array_equal(model.fold_errors_, alone.fold_errors_)
+        with pytest.raises(TypeError, match="unexpected argument.*groups"):
+            cross_validate(clone(search).set_params(cv=2), X, y, params={"groups": groups}, cv=2)
 
 
 def test_nested_scores_are_those_of_an_outer_loop(data):

@@ -98,7 +98,7 @@ fn hint(error: &Error) -> Option<&'static str> {
             "the labels are taken from --target, by default the one column named label, target, class or y, else the last",
         ),
         Error::ModelFile { file, .. } if looks_like_data(file) => {
-            Some("the model comes first, then the data: outlast predict MODEL DATA")
+            Some("this looks like data, where a file written by outlast fit -o MODEL must come first")
         }
         _ => None,
     }

@@ -19,7 +19,7 @@ pub fn save(model: &Model, path: &Path) -> PyResult<()> {
 
 pub fn load(path: &Path, features: Option<usize>) -> PyResult<Model> {
     let mut model = outlast::io::load_model(path).map_err(to_python)?;
-    features.map_or(Ok(()), |features| model.predictor.widen(features)).map_err(to_python)?;
+    features.map_or(Ok(()), |features| model.widen(features)).map_err(to_python)?;
     Ok(model)
 }
 

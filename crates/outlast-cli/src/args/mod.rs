@@ -129,7 +129,7 @@ const EXPORT_EXAMPLES: &str = "Examples:
   outlast export model.outlast --format onnx -o model.onnx           input X, outputs label and scores, double precision
   outlast export model.outlast --format json -o - | jq .classes
 
-LIBSVM takes models of two classes, LIBLINEAR linear ones. Both know whole numbers as classes only: others are numbered from 0,
+LIBSVM takes models of two classes, LIBLINEAR linear ones. Both know whole numbers of 32 bits as classes only: others are numbered from 0,
 and a note says which is which.";
 
 const DEMO_EXAMPLES: &str = "Examples:

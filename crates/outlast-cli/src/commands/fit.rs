@@ -11,7 +11,7 @@ use outlast::model::{Rows, StreamRequest};
 use outlast::{Class, Dense, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Outliers shown in the summary.
@@ -23,6 +23,8 @@ const NAMED_LENGTH: usize = 300;
 
 /// What a fit found, ready to be shown.
 pub struct Fitted {
+    /// The files of data; `table.source` is the first.
+    pub files: Vec<PathBuf>,
     pub table: io::Table,
     pub model: Model,
     pub read_seconds: f64,
@@ -120,7 +122,7 @@ fn fit_table(table: io::Table, request: &FitArgs, read_seconds: f64, watch: &Wat
         parameters.fit_labels(table.design(), labels, &fit)
     })?;
     let fit_seconds = start.elapsed().as_secs_f64();
-    Ok(Fitted { table, model, read_seconds, fit_seconds })
+    Ok(Fitted { files: request.data.clone(), table, model, read_seconds, fit_seconds })
 }
 
 /// Fits to files that may be larger than memory.
@@ -160,7 +162,7 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
         source: request.data[0].clone(),
         notes,
     };
-    Ok(Fitted { table, model, read_seconds, fit_seconds })
+    Ok(Fitted { files: request.data.clone(), table, model, read_seconds, fit_seconds })
 }
 
 /// What to say when the tolerance was not met.
@@ -283,6 +285,15 @@ impl Fitted {
         Some((name, format!("{}{how}", file.display())))
     }
 
+    /// The first file, and how many others there are.
+    fn files_text(&self) -> String {
+        let first = self.table.source.display();
+        match self.files.len() {
+            0 | 1 => first.to_string(),
+            files => format!("{first} and {}", count(files - 1, "other file", "other files")),
+        }
+    }
+
     fn text(&self, request: &FitArgs) -> String {
         self.text_for(request.output.as_deref(), self.payoff_text(request))
     }
@@ -293,7 +304,7 @@ impl Fitted {
         let mut pairs = Pairs::default();
         let size =
             format!("{}, {}", count(summary.rows, "row", "rows"), count(self.table.cols(), "feature", "features"));
-        pairs.add("data", format!("{}: {size}", self.table.source.display()));
+        pairs.add("data", format!("{}: {size}", self.files_text()));
         pairs.add("classes", classes_text(self.classes()));
         pairs.add("method", self.method_text());
         if let Some((name, text)) = payoff {
@@ -440,6 +451,7 @@ impl Fitted {
         json!({
             "command": "fit",
             "data": self.table.source.to_string_lossy(),
+            "files": self.files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
             "model": output.map(|path| path.to_string_lossy()),
             "rows": summary.rows,
             "features": self.table.cols(),

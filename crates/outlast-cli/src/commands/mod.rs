@@ -24,7 +24,7 @@ pub fn labels_of(table: &io::Table) -> Result<&Labels, Failure> {
 pub fn load_model(path: &Path, features: Option<usize>) -> Result<Model, Failure> {
     let mut model = io::load_model(path)?;
     match features {
-        Some(features) if model.summary.solver == "libsvm" => model.predictor.widen(features)?,
+        Some(features) if model.summary.solver == "libsvm" => model.widen(features)?,
         _ => {}
     }
     Ok(model)

@@ -91,9 +91,10 @@ fn bad_models_are_told_from_bad_data() {
     let folder = Folder::new();
     folder.file("d.csv", "1,a\n2,b\n");
     folder.file("newer", [&b"OUTLAST\0"[..], &[9; 30]].concat());
-    assert!(
-        folder.run(&["predict", "d.csv", "d.csv"]).refused().contains("not a model file\nhint: the model comes first")
-    );
+    let hint =
+        "not a model file\nhint: this looks like data, where a file written by outlast fit -o MODEL must come first";
+    assert!(folder.run(&["predict", "d.csv", "d.csv"]).refused().contains(hint));
+    assert!(folder.run(&["export", "d.csv", "--format", "json", "-o", "out.json"]).refused().contains(hint));
     assert!(folder.run(&["predict", "newer", "d.csv"]).refused().contains("update outlast"));
     assert!(folder.run(&["evaluate", "none", "d.csv"]).refused().contains("none: No such file"));
 }

@@ -1,7 +1,7 @@
 //! `outlast fit --stream`: data larger than the memory it is given; and Parquet files, which every command reads.
 
 use super::common::Folder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -58,11 +58,15 @@ fn more_rows_than_memory_give_the_same_model() {
         let found = run(&[&streamed[..], &["-o", "streamed.outlast"]].concat());
         assert_eq!(found["solver"], "linear-stream");
         assert_eq!(found["rows"], wanted["rows"]);
+        assert_eq!(found["files"], json!(["a.csv", "b.csv"]));
         assert_eq!(found["status"], "converged");
         let (found, wanted) = (objective(&found), objective(&wanted));
         assert!(found <= wanted * (1.0 + SAME), "{found} is above {wanted}");
         assert!(truncation == "auto" || (found - wanted).abs() <= SAME * wanted, "{found} is not {wanted}");
     }
+    let told = ["fit", "a.csv", "b.csv", "--stream", "--memory", "64MB", "--kernel", "linear", "-C", "0.01"];
+    let told = folder.run(&told).good();
+    assert!(told.contains("a.csv and 1 other file: 120000 rows"), "{told}");
     let accuracy =
         |model: &str| fitted(&folder, &["evaluate", model, "few.csv", "--json"])["accuracy"].as_f64().unwrap();
     assert!((accuracy("streamed.outlast") - accuracy("whole.outlast")).abs() < 2e-3);

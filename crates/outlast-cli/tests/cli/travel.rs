@@ -37,6 +37,16 @@ fn probabilities_are_kept_and_shown() {
     assert_eq!(folder.run(&["predict", "plain", "new.csv", "--json"]).json()["probabilities"], json!(null));
 }
 
+#[test]
+fn classes_beyond_32_bits_are_numbered_for_libsvm() {
+    let folder = Folder::new();
+    folder.file("d.csv", "x,y\n0,1\n1,1\n4,5000000000\n5,5000000000\n");
+    folder.run(&["fit", "d.csv", "--kernel", "linear", "-o", "model"]).good();
+    let run = folder.run(&["export", "model", "--format", "libsvm", "-o", "theirs"]);
+    let note = "note: the format knows whole numbers of 32 bits as classes only: 0 = 1, 1 = 5000000000";
+    assert!(run.code == 0 && run.err.contains(note), "{}", run.err);
+}
+
 const LIBSVM: &str = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 2 1\nnr_sv 1 1\nSV\n\
                       1 1:1 \n-1 2:1 \n";
 
@@ -57,7 +67,7 @@ fn models_of_libsvm_predict() {
     let expected = (-0.5f64).exp() - (-1.5f64).exp();
     assert!((json["decisions"][0].as_f64().unwrap() - expected).abs() < 1e-12, "{json}");
     folder.run(&["export", "theirs", "--format", "json", "-o", "model.json"]).good();
-    folder.file("bad", LIBSVM.replace("rbf", "precomputed"));
+    folder.file("bad", LIBSVM.replace("rbf", "spline"));
     let refused = folder.run(&["predict", "bad", "new.svm"]);
     assert!(refused.code == 2 && refused.err.contains("bad, line 2, column 13"), "{}", refused.err);
 }

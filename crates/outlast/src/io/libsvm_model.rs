@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! svm_type c_svc            or nu_svc, which predicts the same way
-//! kernel_type rbf           linear, polynomial, rbf, sigmoid; then degree, gamma and coef0 as the kernel needs them
+//! kernel_type rbf           linear, polynomial, rbf, sigmoid, precomputed; then degree, gamma and coef0 as the kernel needs them
 //! nr_class 2
 //! total_sv 2
 //! rho 0.5
@@ -17,12 +17,16 @@
 //! signs change where the first label is the smaller. With k > 2 classes there are a rho for each pair of labels and k - 1 coefficients for
 //! each support vector, and the pairs vote: [`Votes`].
 //!
+//! Of a precomputed kernel, for two classes, a support vector is `0:row`, the training row counted from 1; X has the kernel values
+//! with the training rows in their order.
+//!
 //! A file tells how to predict, not how it was trained: C, the objective and the training rows other than the support vectors are
-//! unknown. The number of features is the largest index of a support vector; [`Predictor::widen`] sets a larger one.
+//! unknown. The number of features is the largest index of a support vector; [`Model::widen`] sets a larger one.
 
 use super::field::{Problem, number, quote};
 use super::libsvm::{LARGEST_INDEX, Tokens, whole_number};
 use super::lines::Lines;
+use super::model_file::MOST_ROWS;
 use super::source::Source;
 use crate::data::{Class, Csr, Dense, Design};
 use crate::error::Result;
@@ -66,7 +70,8 @@ fn read(source: Source) -> Result<Model> {
         header.take(&line).map_err(|wrong| wrong.into_error(&line, &lines))?;
     }
     let parts = header.check().map_err(|problem| lines.whole(problem))?;
-    let mut vectors = Vectors { starts: vec![0], each: parts.labels.len() - 1, ..Vectors::default() };
+    let precomputed = matches!(parts.kernel, KernelFunction::Precomputed);
+    let mut vectors = Vectors { starts: vec![0], each: parts.labels.len() - 1, precomputed, ..Vectors::default() };
     while lines.next_line(&mut line)? {
         if vectors.count() == parts.total && !line.trim_ascii().is_empty() {
             let problem = format!("a support vector beyond the {} that total_sv says", parts.total);
@@ -190,6 +195,8 @@ impl Header {
             "linear" => KernelFunction::Linear,
             "rbf" => KernelFunction::Rbf { gamma: gamma()? },
             "sigmoid" => KernelFunction::Sigmoid { gamma: gamma()?, coef0 },
+            "precomputed" if self.classes == Some(2) => KernelFunction::Precomputed,
+            "precomputed" => return Err("a precomputed kernel of more than two classes is not supported".to_string()),
             _ => {
                 let degree = self.degree.ok_or_else(|| missing("degree"))?;
                 if !(1..=64).contains(&degree) {
@@ -227,9 +234,9 @@ fn machine((at, name): (usize, &[u8])) -> std::result::Result<(), Wrong> {
 }
 
 fn kernel_name((at, name): (usize, &[u8])) -> std::result::Result<&'static str, Wrong> {
-    let known = [(&b"linear"[..], "linear"), (b"polynomial", "polynomial"), (b"rbf", "rbf"), (b"sigmoid", "sigmoid")];
-    let found = known.iter().find(|(known, _)| *known == name).map(|(_, name)| *name);
-    let allowed = "linear, polynomial, rbf and sigmoid are supported";
+    let known = ["linear", "polynomial", "rbf", "sigmoid", "precomputed"];
+    let found = known.into_iter().find(|known| known.as_bytes() == name);
+    let allowed = "linear, polynomial, rbf, sigmoid and precomputed are supported";
     found.ok_or_else(|| Wrong::new(at, format!("kernel_type {} is not supported: {allowed}", quote(name))))
 }
 
@@ -252,6 +259,8 @@ fn labels(values: &[(usize, &[u8])]) -> std::result::Result<Vec<i64>, Wrong> {
 struct Vectors {
     /// Coefficients of each.
     each: usize,
+    /// Whether they are numbers of training rows, which are the columns then.
+    precomputed: bool,
     coefficients: Vec<f64>,
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -273,6 +282,9 @@ impl Vectors {
             let few = || Wrong::new(line.len(), format!("a support vector must have {} coefficients", self.each));
             let (at, coefficient) = words.next().ok_or_else(few)?;
             self.coefficients.push(number(coefficient).map_err(|problem| Wrong::new(at, problem))?);
+        }
+        if self.precomputed {
+            return self.push_number(words, line.len());
         }
         let mut previous = 0;
         for (at, word) in words {
@@ -298,9 +310,29 @@ impl Vectors {
         self.starts.push(self.values.len());
         Ok(())
     }
+
+    /// What is left of the line of a precomputed kernel: the number of the training row.
+    fn push_number(&mut self, mut words: Tokens, end: usize) -> std::result::Result<(), Wrong> {
+        let (at, word) = words.next().ok_or_else(|| Wrong::new(end, "a support vector without its row, 0:number"))?;
+        let row = word.strip_prefix(b"0:").and_then(whole_number);
+        let row = row.ok_or_else(|| Wrong::new(at, format!("{} is not of the form 0:number", quote(word))))?;
+        if row == 0 || row > MOST_ROWS as u64 {
+            return Err(Wrong::new(at, format!("training row {row}: rows count from 1 to {MOST_ROWS}")));
+        }
+        if let Some((at, word)) = words.next() {
+            return Err(Wrong::new(at, format!("{} after the number of a training row", quote(word))));
+        }
+        self.width = self.width.max(row as usize);
+        self.columns.push(row as u32 - 1);
+        self.starts.push(self.columns.len());
+        Ok(())
+    }
 }
 
 fn model(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
+    if vectors.precomputed {
+        return of_kernel_values(parts, vectors);
+    }
     let features = vectors.width.max(1);
     let stored = vectors.values.len();
     let sparse = Csr::new(parts.total, features, vectors.starts, vectors.columns, vectors.values);
@@ -340,6 +372,38 @@ fn model(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
         predictor.votes = Some(Votes { order: places, counts: parts.counts });
     }
     Ok(Model { predictor, summary, training: None })
+}
+
+/// Two classes and a precomputed kernel.
+fn of_kernel_values(parts: Parts, vectors: Vectors) -> std::result::Result<Model, String> {
+    let features = vectors.width.max(1);
+    // positive for the larger label
+    let swapped = parts.labels[0] < parts.labels[1];
+    let sign = if swapped { -1.0 } else { 1.0 };
+    let (mut labels, mut counts) = (parts.labels, parts.counts);
+    if !swapped {
+        labels.reverse();
+        counts.reverse();
+    }
+    let mut support: Vec<(u32, f64)> = vectors.columns.into_iter().zip(vectors.coefficients).collect();
+    support.sort_by_key(|&(row, _)| row);
+    if let Some(twice) = support.windows(2).find(|two| two[0].0 == two[1].0) {
+        return Err(format!("training row {} twice among the support vectors", twice[0].0 + 1));
+    }
+    let predictor = Predictor {
+        classes: labels.into_iter().map(Class::Int).collect(),
+        feature_names: None,
+        features,
+        support: support.iter().map(|&(row, _)| row).collect(),
+        coefficients: support.iter().map(|&(_, coefficient)| sign * coefficient).collect(),
+        function: Function::Precomputed,
+        intercepts: vec![-sign * parts.rho[0]],
+        probabilities: None,
+        votes: None,
+        kernel: parts.kernel,
+        scaling: None,
+    };
+    Ok(Model { predictor, summary: summary(features, counts), training: None })
 }
 
 /// One for each pair of sorted classes, positive for the first; `order` has the place of each class among the labels.
@@ -382,7 +446,7 @@ fn rows(sparse: Csr<'static>, affordable: usize) -> std::result::Result<Rows, St
 }
 
 /// An ordinary support vector machine of which little is known.
-fn summary(total: usize, class_rows: Vec<usize>) -> Summary {
+fn summary(rows: usize, class_rows: Vec<usize>) -> Summary {
     let unknown = Common::default();
     Summary {
         method: "truncated".to_string(),
@@ -400,7 +464,7 @@ fn summary(total: usize, class_rows: Vec<usize>) -> Summary {
         max_iter: unknown.max_iter,
         solver_asked: "auto".to_string(),
         solver: SOLVER.to_string(),
-        rows: total,
+        rows,
         class_rows,
         outliers: 0,
         objective: f64::NAN,

@@ -169,6 +169,18 @@ impl Model {
         &self.predictor.classes
     }
 
+    /// Sets a larger number of features, where the file of another program does not tell it: see [`Predictor::widen`]. Of a precomputed kernel
+    /// the features are the training rows, of which such a file names the support vectors only.
+    pub fn widen(&mut self, features: usize) -> Result<()> {
+        if !matches!(self.predictor.function, Function::Precomputed) || self.summary.solver != "libsvm" {
+            return self.predictor.widen(features);
+        }
+        self.predictor.check_wider(features)?;
+        self.predictor.features = features;
+        self.summary.rows = features;
+        Ok(())
+    }
+
     /// f(x) + b of each row: one number per row for two classes, else rows x classes, row-major; rows x pairs for a model whose pairs
     /// of classes [vote](Votes).
     pub fn decision_function(&self, x: &dyn Design) -> Result<Vec<f64>> {

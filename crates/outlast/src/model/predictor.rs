@@ -166,11 +166,12 @@ impl Predictor {
 
     /// Sets a larger number of features: the model of a file that does not tell it (LIBSVM's) knows only those that occur in it. The
     /// new columns are 0 in every support vector.
+    ///
+    /// A model of kernel values is as wide as there were training rows, which its [`summary`](super::Summary) tells: [`Model::widen`].
+    ///
+    /// [`Model::widen`]: super::Model::widen
     pub fn widen(&mut self, features: usize) -> Result<()> {
-        if features < self.features || features > u32::MAX as usize {
-            let allowed = format!("a whole number from {}, which the model has, to {}", self.features, u32::MAX);
-            return Err(Error::parameter("features", features, allowed));
-        }
+        self.check_wider(features)?;
         let open = self.feature_names.is_none() && self.probabilities.is_none() && self.scaling.is_none();
         match &mut self.function {
             _ if features == self.features => {}
@@ -179,6 +180,15 @@ impl Predictor {
             _ => return Err(Error::parameter("features", features, format!("{}, as in training", self.features))),
         }
         self.features = features;
+        Ok(())
+    }
+
+    /// Refuses fewer features than there are.
+    pub(super) fn check_wider(&self, features: usize) -> Result<()> {
+        if features < self.features || features > u32::MAX as usize {
+            let allowed = format!("a whole number from {}, which the model has, to {}", self.features, u32::MAX);
+            return Err(Error::parameter("features", features, allowed));
+        }
         Ok(())
     }
 

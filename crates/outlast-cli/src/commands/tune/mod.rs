@@ -64,7 +64,8 @@ impl Read {
     }
 
     fn fitted(self, model: Model, fit_seconds: f64) -> Fitted {
-        Fitted { table: self.table, model, read_seconds: self.seconds, fit_seconds }
+        let files = vec![self.table.source.clone()];
+        Fitted { files, table: self.table, model, read_seconds: self.seconds, fit_seconds }
     }
 }
 

@@ -7,7 +7,7 @@
 //! | `onnx` | plain tensor operators in double precision: `label` and `scores` | every kernel but `precomputed` and a caller's own |
 //! | `json` | every number that predicts, readable | every kernel but a caller's own |
 //!
-//! The numbers are written so that they read back exactly. LIBSVM and LIBLINEAR know whole numbers as classes only: other
+//! The numbers are written so that they read back exactly. LIBSVM and LIBLINEAR know whole numbers of 32 bits as classes only: other
 //! classes are numbered from 0 in their order, and a note says so.
 
 mod json;
@@ -120,7 +120,7 @@ fn numbered(predictor: &Predictor) -> (Vec<i32>, Vec<String>) {
         None => {
             let names: Vec<String> =
                 predictor.classes.iter().enumerate().map(|(code, class)| format!("{code} = {class}")).collect();
-            let note = format!("the format knows whole numbers as classes only: {}", names.join(", "));
+            let note = format!("the format knows whole numbers of 32 bits as classes only: {}", names.join(", "));
             ((0..predictor.classes.len() as i32).collect(), vec![note])
         }
     }

@@ -61,6 +61,60 @@ fn a_linear_model_has_weights() {
     assert_eq!(model.predictor.intercepts, [-0.25]);
 }
 
+/// Training rows 4 and 2.
+const VALUES: &str = "svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n\
+                      2 0:4 \n-1 0:2 \n";
+
+#[test]
+fn a_precomputed_kernel_takes_the_columns_of_its_support_vectors() {
+    let x = Dense::from_rows(&[[9.0, 1.0, 9.0, 3.0], [9.0, -1.0, 9.0, 0.5]]);
+    for (labels, sign) in [("1 -1", 1.0), ("-1 1", -1.0)] {
+        let mut model = load(VALUES.replace("1 -1", labels).as_bytes()).unwrap();
+        assert_eq!(model.classes().iter().map(ToString::to_string).collect::<Vec<_>>(), ["-1", "1"]);
+        assert_eq!((model.predictor.features, &model.predictor.support[..]), (4, &[1, 3][..]));
+        assert_eq!(model.decision_function(&x).unwrap(), [sign * 4.75, sign * 1.75]);
+        // there were more training rows than the last support vector
+        assert!(model.widen(3).is_err());
+        model.widen(6).unwrap();
+        let wide = Dense::from_rows(&[[9.0, 1.0, 9.0, 3.0, 9.0, 9.0]]);
+        assert_eq!(model.decision_function(&wide).unwrap(), [sign * 4.75]);
+        // and what is saved is read back
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        crate::io::save_model(&model, &path).unwrap();
+        assert_eq!(load_model(&path).unwrap().decision_function(&wide).unwrap(), [sign * 4.75]);
+    }
+}
+
+#[test]
+fn a_precomputed_kernel_is_read_as_it_is_exported() {
+    let x = Dense::from_rows(&[[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 2.0]]);
+    let y = ["a", "b", "b"];
+    let model = crate::Truncated::new(1.0).kernel(crate::Kernel::Precomputed).fit(&x, &y).unwrap();
+    let exported = crate::io::export_model(&model, crate::io::ExportFormat::Libsvm).unwrap();
+    let mut again = load(&exported.bytes).unwrap();
+    again.widen(3).unwrap();
+    assert_eq!(again.decision_function(&x).unwrap(), model.decision_function(&x).unwrap());
+}
+
+#[test]
+fn refusals_of_a_precomputed_kernel() {
+    let refused = |from: &str, to: &str, expected: &str| {
+        assert!(VALUES.contains(from), "{from}");
+        let error = load(VALUES.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\n  lacks {expected}");
+    };
+    refused("0:4", "1:4", "line 9, column 3: \"1:4\" is not of the form 0:number");
+    refused("0:4", "0:x", "line 9, column 3: \"0:x\" is not of the form 0:number");
+    refused("0:4", "0:0", "line 9, column 3: training row 0: rows count from 1");
+    refused("0:4", "0:5000000000", "line 9, column 3: training row 5000000000");
+    refused("0:4", "0:4 1:1", "line 9, column 7: \"1:1\" after the number of a training row");
+    refused(" 0:4", "", "a support vector without its row");
+    refused("0:4", "0:2", "training row 2 twice");
+    let three = THREE.replace("kernel_type linear", "kernel_type precomputed");
+    assert!(load(three.as_bytes()).unwrap_err().to_string().contains("precomputed kernel of more than two classes"));
+}
+
 #[test]
 fn refusals_name_the_file_the_line_and_the_place() {
     let refused = |from: &str, to: &str, expected: &str| {
@@ -69,7 +123,7 @@ fn refusals_name_the_file_the_line_and_the_place() {
         assert!(error.contains(expected), "{error}\n  lacks {expected}");
     };
     refused("c_svc", "epsilon_svr", "line 1, column 10: svm_type \"epsilon_svr\" is no classifier");
-    refused("rbf", "precomputed", "line 2, column 13: kernel_type \"precomputed\" is not supported");
+    refused("rbf", "spline", "line 2, column 13: kernel_type \"spline\" is not supported");
     refused("gamma 0.5", "gamma x", "line 3, column 7: \"x\" is not a number");
     refused("gamma 0.5", "gamma", "line 3, column 6: \"gamma\" has no value");
     refused("gamma 0.5", "gamma -1", "gamma = -1 is not allowed");
@@ -113,7 +167,7 @@ fn an_index_out_of_all_proportion_costs_no_memory() {
 proptest! {
     #[test]
     fn no_change_of_a_byte_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut text = if at.index(2) == 0 { GOOD } else { THREE }.as_bytes().to_vec();
+        let mut text = [GOOD, THREE, VALUES][at.index(3)].as_bytes().to_vec();
         let place = at.index(text.len());
         text[place] = byte;
         if let Ok(model) = load(&text) {

@@ -77,7 +77,7 @@ pub(super) type Outcome<T> = Result<T, String>;
 const MOST_FEATURES: usize = u32::MAX as usize;
 
 /// As many rows as a fit takes.
-const MOST_ROWS: usize = u32::MAX as usize - 64;
+pub(in crate::io) const MOST_ROWS: usize = u32::MAX as usize - 64;
 
 /// Header and arrays of a model, which must be [`valid`](check).
 pub(super) fn pack(model: &Model) -> (Header, Arrays) {

@@ -12,6 +12,7 @@ use super::libsvm_model;
 use crate::error::{Error, Result, harmless};
 use crate::model::{Model, Predictor};
 use container::{MAGIC, PREAMBLE, Reader};
+pub(super) use header::MOST_ROWS;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -47,7 +48,8 @@ pub fn save_model(model: &Model, path: impl AsRef<Path>) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// Reads a model file, or a model file of LIBSVM: a classifier with the linear, polynomial, rbf or sigmoid kernel.
+/// Reads a model file, or a model file of LIBSVM: a classifier with the linear, polynomial, rbf or sigmoid kernel,
+/// or of two classes with a precomputed one.
 ///
 /// Of the latter only what predicts is known; its C is 1 by default, its objective and gap are NaN.
 pub fn load_model(path: impl AsRef<Path>) -> Result<Model> {
