@@ -171,7 +171,8 @@ fn one_far_row_does_not_spoil_the_scale() {
         assert!(clean > 0.8, "{kernel}: {clean}");
         for factor in [1e4, 1e9] {
             let far = accuracy(factor);
-            assert!(far > clean - 0.03, "{kernel}: {far} with a row {factor:e} times as far out, {clean} without");
+            // by plain means and deviations of the columns it falls to 0.66 and less
+            assert!(far > clean - 0.05, "{kernel}: {far} with a row {factor:e} times as far out, {clean} without");
         }
     }
 }

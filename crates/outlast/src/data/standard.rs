@@ -308,7 +308,7 @@ mod tests {
         let mut dense: Vec<[f64; 1]> = often.clone();
         dense.extend([[0.0]; 3]);
         let stored: Vec<f64> = often.iter().map(|row| row[0]).collect();
-        let starts = (0..=dense.len()).map(|row| row.min(stored.len())).collect();
+        let starts: Vec<usize> = (0..=dense.len()).map(|row| row.min(stored.len())).collect();
         let sparse = Csr::new(dense.len(), 1, starts, vec![0; stored.len()], stored).unwrap();
         let (of_dense, of_sparse) = (Scaling::of(&Dense::from_rows(&dense), None), Scaling::of(&sparse, None));
         assert!((of_dense.scale[0] - of_sparse.scale[0]).abs() < 1e-13 && !of_sparse.shifts());

@@ -369,7 +369,7 @@ mod tests {
             cell(0.2, State::Stopped),
             cell(0.1, State::Done),
         ];
-        assert_eq!(best_first(&cells, |_| 0), [5, 3, 4, 1, 2, 0]);
+        assert_eq!(best_first(&cells, |_| 0), [5, 3, 4, 1, 0, 2]);
     }
 
     #[test]

@@ -134,9 +134,9 @@ fn labels_of(decisions: &Decisions) -> BTreeMap<String, u64> {
     labels
 }
 
-/// The text of a field, without spaces around it and quotes.
+/// The text of a field, without spaces around it and quotes, lines ended as readers end them.
 fn plain(field: &[u8]) -> String {
-    let text = String::from_utf8_lossy(field.trim_ascii()).into_owned();
+    let text = String::from_utf8_lossy(field.trim_ascii()).replace("\r\n", "\n");
     match text.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')) {
         Some(inner) => inner.replace("\"\"", "\"").trim().to_string(),
         None => text,
