@@ -13,6 +13,9 @@ from . import _core, _input
 from ._file_fits import FileFits
 
 
+_CAPS = 'a number > 0, "auto", "cv", or None for no cap'
+
+
 class CappedSVC(FileFits):
     r"""Support vector classifier with a capped l_p loss.
 
@@ -32,8 +35,8 @@ class CappedSVC(FileFits):
         Weight of the loss against the penalty, > 0; 1 / (2 gamma) of the paper.
     p : float, default=1.0
         Power of the residuals, 0 < p <= 2. Only of ``loss="lp"``.
-    cap : float, "auto" or "cv", default="auto"
-        What a row costs at most: a number > 0, infinite for no cap. "auto" is the paper's heuristic: during the first five
+    cap : float, "auto", "cv" or None, default="auto"
+        What a row costs at most: a number > 0, None or infinite for no cap. "auto" is the paper's heuristic: during the first five
         rounds it is put where `cap_fraction` of the rows lie beyond it, and then stays; never so low that a row of margin 0.9
         would lie beyond it. "cv" does so with the share, of 0, 0.05, 0.1, 0.2 and 0.3, that makes the fewest mistakes in
         five-fold cross-validation, which takes at most half of `time_limit`.
@@ -60,7 +63,7 @@ class CappedSVC(FileFits):
         Whether intercepts, which are not penalised, are fitted.
     tol : float, default=1e-4
         Relative duality gap at which the convex problem of a round counts as solved.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Most rounds from one start (with p < 2, of one floor; see the notes).
     time_limit : float or None, default=None
         Seconds after which `fit` ends with the best model so far.
@@ -138,7 +141,7 @@ class CappedSVC(FileFits):
         C: float = 1.0,
         *,
         p: float = 1.0,
-        cap: float | str = "auto",
+        cap: float | str | None = "auto",
         cap_fraction: float = 0.1,
         loss: str = "lp",
         kernel: str | Callable[[Any, Any], Any] = "linear",
@@ -149,7 +152,7 @@ class CappedSVC(FileFits):
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         cache_size: float = 1000,
@@ -182,7 +185,7 @@ class CappedSVC(FileFits):
     def _own_parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
         return {
             "p": _input.real("p", self.p),
-            "cap": _input.name_or_real("cap", self.cap),
+            "cap": math.inf if self.cap is None else _input.name_or_real("cap", self.cap, _CAPS),
             "cap_fraction": _input.real("cap_fraction", self.cap_fraction),
             "loss": _input.text("loss", self.loss),
             "solver": _input.text("solver", self.solver),

@@ -68,7 +68,7 @@ class CappedSVCCV(Tuning, CappedSVC):
         Whether intercepts, which are not penalised, are fitted.
     tol : float, default=1e-4
         Relative duality gap at which the convex problem of a round counts as solved.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Most rounds from one start.
     n_jobs : int or None, default=None
         Threads of `fit` and of prediction. None takes all cores, or this process's share of them inside joblib's
@@ -173,7 +173,7 @@ class CappedSVCCV(Tuning, CappedSVC):
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         n_jobs: int | None = None,
         cache_size: float = 1000,
         random_state: int | np.random.RandomState | None = None,

@@ -403,7 +403,8 @@ class KernelClassifier(_progress.CallbackSupport, ClassifierMixin, BaseEstimator
             "all_capped": "every row lies beyond the cap; this is the last model before that, raise cap",
             "iteration_limit": "raise max_iter or tol, or scale the columns of X",
         }.get(self.status_, "rounding kept it from the tolerance; raise tol, or scale the columns of X")
+        # the paper's algorithm for the L_q penalty certifies none
+        at = "" if np.isnan(self.gap_) else f", at a relative duality gap of {self.gap_:.1e}"
         return [
-            f"the fit ended with status {self.status_!r} after {self.n_iter_} steps, at a relative duality gap of "
-            f"{self.gap_:.1e} (tol = {self._tolerance():g}): {advice}"
+            f"the fit ended with status {self.status_!r} after {self.n_iter_} steps{at} (tol = {self._tolerance():g}): {advice}"
         ]

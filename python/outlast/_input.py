@@ -194,11 +194,11 @@ def _order(name: str, what: str, labels: Any, classes: NDArray[Any]) -> list[int
     return [places[label] for label in known]
 
 
-def real(name: str, value: Any) -> float:
+def real(name: str, value: Any, allowed: str = "a number") -> float:
     """A number as float; its range is the core's business."""
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return _float(value)
-    raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be a number")
+    raise InvalidParameterError(f"{name} = {value!r} is not allowed: {name} must be {allowed}")
 
 
 def _float(value: Any) -> float:
@@ -219,9 +219,9 @@ def whole(name: str, value: Any, lowest: int, highest: int = 2**31 - 1) -> int:
     return number
 
 
-def name_or_real(name: str, value: Any) -> float | str:
-    """The name of a rule, or a number."""
-    return unicode(name, value) if isinstance(value, str) else real(name, value)
+def name_or_real(name: str, value: Any, allowed: str = "a number") -> float | str:
+    """The name of a rule, or a number; `allowed` says what there is to choose from."""
+    return unicode(name, value) if isinstance(value, str) else real(name, value, allowed)
 
 
 def text(name: str, value: Any) -> str:

@@ -84,7 +84,7 @@ class LqSVC(FileFits):
     status_ : {"converged", "inaccurate", "iteration_limit", "time_limit"}
         How the fit ended; all but the first are also told by a `ConvergenceWarning`.
     gap_ : float
-        Relative duality gap of the last convex problem.
+        Relative duality gap of the last convex problem; NaN for ``solver="lqa"``, which certifies nothing.
     solver_ : str
         The solver that was taken.
     margins_ : ndarray of shape (n_samples,)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import outlast
-from outlast import CappedSVC
+from outlast import CappedSVC, CappedSVCCV
 
 EXACT = 1e-8
 """Relative accuracy of objectives; the solvers run a hundred times tighter."""
@@ -299,13 +299,39 @@ def test_a_precomputed_kernel_is_the_kernel():
 @pytest.mark.parametrize(
     ("parameters", "name"),
     [({"p": 0.0}, "p"), ({"p": 2.5}, "p"), ({"p": float("nan")}, "p"), ({"cap": 0.0}, "cap"), ({"cap": -1.0}, "cap"),
-     ({"cap": "none"}, "cap"), ({"cap_fraction": 1.0}, "cap_fraction"), ({"cap_fraction": -0.1}, "cap_fraction"),
+     ({"cap": "never"}, "auto"), ({"cap": True}, "auto"), ({"cap": [1.0]}, "None"), ({"cap_fraction": 1.0}, "cap_fraction"), ({"cap_fraction": -0.1}, "cap_fraction"),
      ({"solver": "newton"}, "solver"), ({"loss": "hinge"}, "loss"), ({"loss": "logistic", "solver": "alternating"}, "solver")],
 )
 def test_bad_parameters_are_named(parameters, name):
     X, y = data(2, n=30)
     with pytest.raises(ValueError, match=name):
         CappedSVC(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("cap", [None, "none", np.inf])
+def test_no_cap_has_several_names(cap):
+    X, y = data(2)
+    model = CappedSVC(p=2.0, cap=cap).fit(X, y)
+    assert model.cap_ == np.inf and not model.outliers_.any()
+
+
+def test_what_a_search_chose_can_be_fitted():
+    X, y = data(2)
+    search = CappedSVCCV(Cs=[1.0], caps=[None], cv=3).fit(X, y)
+    assert search.best_params_["cap"] is None
+    assert CappedSVC(**search.best_params_).fit(X, y).cap_ == np.inf
+
+
+def test_rounds_are_enough_unless_told_otherwise():
+    """With three classes and p = 1 the weights move slowly."""
+    X, y = make_classification(3000, 20, n_informative=5, n_redundant=0, n_classes=3, n_clusters_per_class=1, flip_y=0.2, random_state=1)
+    X[:150] *= 5.0
+    assert CappedSVC(cap=1.0).max_iter == outlast.LqSVC().max_iter == 1000
+    model = CappedSVC(p=1.0, cap=1.0).fit(X, y)
+    assert model.status_ == "converged"
+    with pytest.warns(ConvergenceWarning):
+        short = CappedSVC(p=1.0, cap=1.0, max_iter=3).fit(X, y)
+    assert model.objective_ <= short.objective_
 
 
 def spoiled(X, y, share, rng):

@@ -152,6 +152,28 @@ def test_bad_parameters_are_named(parameters, message):
         LqSVC(**parameters).fit(X, y)
 
 
+def test_the_paper_s_algorithm_certifies_nothing(tmp_path):
+    X, y = data(60, 5, 2)
+    model = LqSVC(q=0.5, solver="lqa").fit(X, y)
+    assert np.isnan(model.gap_) and model.status_ == "converged"
+    model.save(tmp_path / "model")
+    assert np.isnan(outlast.load(tmp_path / "model").gap_)
+    with pytest.warns(ConvergenceWarning) as told:
+        LqSVC(q=0.5, solver="lqa", max_iter=2).fit(X, y)
+    assert "iteration_limit" in str(told[0].message) and "gap" not in str(told[0].message)
+
+
+def test_a_time_limit_keeps_the_best_point_known():
+    """Sparse columns for which a fit takes longer than this: not the empty model."""
+    rng = np.random.default_rng(0)
+    n, d = 2000, 4000
+    X = sparse.csr_matrix((rng.standard_normal(10 * n), rng.integers(0, d, 10 * n), np.arange(0, 10 * n + 1, 10)), shape=(n, d))
+    y = X @ (rng.standard_normal(d) * (rng.uniform(size=d) < 0.05)) + 0.1 * rng.standard_normal(n) > 0
+    with pytest.warns(ConvergenceWarning):
+        model = LqSVC(0.3, q=0.5, time_limit=1.0).fit(X, y)
+    assert model.objective_ < 0.3 * n and model.n_features_selected_ > 0
+
+
 def test_constant_and_duplicate_columns():
     X, y = data(60, 5, 2)
     plain = LqSVC(0.3, tol=TOL).fit(X, y)

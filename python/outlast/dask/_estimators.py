@@ -382,7 +382,7 @@ class CappedSVC(DaskClassifier, _capped.CappedSVC):
         Weight of the loss against the penalty, > 0.
     p : float, default=1.0
         The power, in (0, 2].
-    cap : float, "auto" or "cv", default="auto"
+    cap : float, "auto", "cv" or None, default="auto"
         What a row costs at most.
     cap_fraction : float, default=0.1
         The share of the rows that "auto" puts beyond the cap.
@@ -392,7 +392,7 @@ class CappedSVC(DaskClassifier, _capped.CappedSVC):
         Whether intercepts, which are not penalised, are fitted.
     tol : float, default=1e-4
         Relative gap at which the last round counts as solved.
-    max_iter : int, default=100
+    max_iter : int, default=1000
         Most rounds of the fit to the sample.
     memory : str or int, default="1GB"
         Memory for rows on the client: it sets the size of the sample.
@@ -438,12 +438,12 @@ class CappedSVC(DaskClassifier, _capped.CappedSVC):
         C: float = 1.0,
         *,
         p: float = 1.0,
-        cap: float | str = "auto",
+        cap: float | str | None = "auto",
         cap_fraction: float = 0.1,
         class_weight: Mapping[Any, float] | str | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         memory: str | int = "1GB",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,

@@ -50,7 +50,7 @@ pub struct MethodArgs {
     /// Factors on C by class: balanced, or name=factor,name=factor (others 1)
     #[arg(long, value_name = "balanced|NAME=FACTOR,...", help_heading = "Method")]
     pub class_weight: Option<String>,
-    /// Whether an unpenalised intercept is fitted [default: true for truncated, capped and centroid, false for reh, rod and loo]
+    /// Whether an unpenalised intercept is fitted [default: true for truncated, capped, lq and centroid, false for reh, rod and loo]
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, help_heading = "Method")]
     pub fit_intercept: Option<bool>,
     /// Fit no intercept, as --fit-intercept false
@@ -96,7 +96,7 @@ pub struct MethodArgs {
     /// Power of the residuals' norm, in (0, 2] [default: 1]
     #[arg(long = "p", value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Method capped")]
     pub power: Option<f64>,
-    /// What a row costs at most: a number > 0, inf for no cap, auto to leave --cap-fraction of the rows beyond it, cv to choose
+    /// What a row costs at most: a number > 0, none (or inf) for no cap, auto to leave --cap-fraction of the rows beyond it, cv to choose
     /// that share by cross-validation [default: auto]
     #[arg(long, value_name = "NUMBER|RULE", value_parser = cap, allow_negative_numbers = true,
         help_heading = "Method capped")]
@@ -124,9 +124,9 @@ pub struct MethodArgs {
     /// and loo, 1e-3 for reh and rod with an intercept]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Solver")]
     pub tol: Option<f64>,
-    /// Most majorise-minimise steps
-    #[arg(long, value_name = "NUMBER", default_value_t = Common::default().max_iter, help_heading = "Solver")]
-    pub max_iter: usize,
+    /// Most majorise-minimise steps [default: 100; 1000 for lq and capped]
+    #[arg(long, value_name = "NUMBER", help_heading = "Solver")]
+    pub max_iter: Option<usize>,
     /// Memory the kernel solver may keep, in megabytes
     #[arg(long, value_name = "MB", default_value_t = Common::default().cache_size, allow_negative_numbers = true,
         help_heading = "Solver")]
@@ -206,6 +206,10 @@ impl MethodArgs {
             ("--shift", self.shift.is_some(), &["centroid"]),
             ("--factor", self.factor.is_some(), &["loo"]),
         ];
+        // of the truncated method the exponent is one penalty's
+        if self.method == "truncated" && self.q.is_some() && self.penalty.as_deref() != Some(Penalty::Lq.name()) {
+            return Err(Failure::Usage("--q is an option of --penalty lq and of --method lq".to_string()));
+        }
         match options.iter().find(|(_, given, methods)| *given && !methods.contains(&self.method.as_str())) {
             None => Ok(()),
             Some((option, _, methods)) => Err(Failure::Usage(format!(
@@ -301,7 +305,7 @@ impl MethodArgs {
         let relaxed = matches!(self.method.as_str(), "reh" | "rod");
         let usual = if relaxed && common.fit_intercept { Ablation::TOL_WITH_INTERCEPT } else { common.tol };
         common.tol = self.tol.unwrap_or(usual);
-        common.max_iter = self.max_iter;
+        common.max_iter = self.max_iter.unwrap_or(common.max_iter);
         common.cache_size = self.cache_size;
         common.random_state = self.random_state;
         common.threads = self.n_jobs.and_then(threads);
@@ -402,10 +406,11 @@ fn inliers(text: &str) -> Result<Inliers, String> {
 }
 
 fn cap(text: &str) -> Result<Cap, String> {
+    let wrong = || "must be a number > 0, auto, cv or none".to_string();
     match text.parse::<f64>() {
         Ok(cap) if cap > 0.0 => Ok(Cap::At(cap)),
-        Ok(_) => Err("must be a number > 0, inf, auto or cv".to_string()),
-        Err(_) => Cap::from_name(text).map_err(|_| "must be a number > 0, inf, auto or cv".to_string()),
+        Ok(_) => Err(wrong()),
+        Err(_) => Cap::from_name(text).map_err(|_| wrong()),
     }
 }
 

@@ -168,16 +168,19 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
 /// What to say when the tolerance was not met.
 pub fn warning(model: &Model) -> Option<String> {
     let gap = model.summary.gap;
+    // the paper's algorithm for the L_q penalty certifies none
+    let at = if gap.is_nan() { String::new() } else { format!(" at a relative gap of {gap:.1e}") };
     match model.summary.status {
         Status::Converged => None,
-        Status::IterationLimit => Some(format!(
-            "not converged: the iteration limit was reached at a relative gap of {gap:.1e}; raise --max-iter, or scale the features"
-        )),
-        Status::TimeLimit => Some(format!("not converged: the time limit was reached at a relative gap of {gap:.1e}")),
+        Status::IterationLimit => {
+            Some(format!("not converged: the iteration limit was reached{at}; raise --max-iter, or scale the features"))
+        }
+        Status::TimeLimit => Some(format!("not converged: the time limit was reached{at}")),
         Status::Interrupted => Some("interrupted: this is the best model so far".to_string()),
         Status::AllCapped => {
             Some("every row lies beyond the cap: this is the last model before that; raise --cap".to_string())
         }
+        _ if gap.is_nan() => Some(format!("not converged: {}", model.summary.status)),
         Status::Inaccurate => Some(format!("rounding kept the relative gap at {gap:.1e}, above the tolerance")),
         other => Some(format!("not converged: {other}, relative gap {gap:.1e}")),
     }
@@ -276,6 +279,7 @@ impl Fitted {
         let file = request.method.utility.as_ref().or(request.method.cost.as_ref())?;
         let (form, baseline) = (&self.model.summary.cost_form, &self.model.summary.utility_baseline);
         let how = match (name, form.as_str(), baseline.as_str()) {
+            _ if self.model.summary.method == "lq" => "",
             ("cost", "direct", _) => ", in its direct form",
             ("cost", _, "row_minimum") => ", as utilities less the minimum of their row",
             ("cost", ..) => ", as utilities",
@@ -317,9 +321,9 @@ impl Fitted {
             "solver",
             format!("{}: {}, {steps}, {iterations}", summary.solver, summary.status.name().replace('_', " ")),
         );
-        let certified = match summary.solver.as_str() {
-            outlast::solver::lq::LQA => "nothing certified".to_string(),
-            _ => format!("relative gap {:.1e}", summary.gap),
+        let certified = match summary.gap.is_nan() {
+            true => "nothing certified".to_string(),
+            false => format!("relative gap {:.1e}", summary.gap),
         };
         pairs.add("objective", format!("{} ({certified})", short(summary.objective)));
         if let Some(bound) = summary.details.get("lower_bound") {

@@ -50,7 +50,10 @@ fn costs_come_from_a_file() {
     folder.file("train.csv", table(&["no", "yes"]));
     folder.file("cost.csv", "no,yes\n0,1\n20,0\n");
     let fit = ["fit", "train.csv", "--method", "lq", "--cost", "cost.csv", "-o", "model"];
-    folder.run(&fit).good();
+    let text = folder.run(&fit).good();
+    assert!(text.contains("cost.csv") && !text.contains("utilities"), "{text}");
+    let json = folder.run(&[&fit[..], &["--json"]].concat()).json();
+    assert_eq!((&json["cost_form"], &json["cost"]), (&json!("direct"), &json!([[0.0, 1.0], [20.0, 0.0]])));
     let wrong = folder.run(&["evaluate", "model", "train.csv", "--json"]).json();
     let counts = &wrong["confusion"];
     // a missed yes costs twenty times a false one
@@ -141,10 +144,30 @@ fn tune_refuses_what_it_can_t_do() {
         (&["fit", "train.csv", "--method", "lq", "--kernel", "rbf"], "kernel"),
         (&["fit", "train.csv", "--method", "lq", "--truncation", "0"], "--truncation"),
         (&["fit", "train.csv", "--method", "reh", "--q", "1"], "--q"),
+        (&["fit", "train.csv", "--q", "0.5"], "--q is an option of --penalty lq"),
+        (
+            &["fit", "train.csv", "--kernel", "linear", "--penalty", "l1", "--q", "0.5"],
+            "--q is an option of --penalty lq",
+        ),
     ] {
         let said = folder.run(arguments).refused();
         assert!(said.contains(words), "{words} in {said}");
     }
+}
+
+/// The paper's algorithm certifies nothing, and says so.
+#[test]
+fn the_paper_s_algorithm_has_no_gap() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    let fit = ["fit", "train.csv", "--method", "lq", "--q", "0.5", "--solver", "lqa", "-o", "model"];
+    let json = folder.run(&[&fit[..], &["--json"]].concat()).json();
+    assert_eq!((&json["gap"], &json["status"]), (&Value::Null, &json!("converged")));
+    assert!(folder.run(&fit).good().contains("nothing certified"));
+    folder.run(&["evaluate", "model", "train.csv"]).good();
+    let short = folder.run(&[&fit[..], &["--max-iter", "2"]].concat());
+    let said = short.err;
+    assert!(said.contains("iteration limit") && !said.contains("gap"), "{said}");
 }
 
 #[test]

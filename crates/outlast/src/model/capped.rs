@@ -31,11 +31,12 @@ pub enum Cap {
 }
 
 impl Cap {
-    /// The rule of that name.
+    /// The rule of that name; `"none"` is no cap.
     pub fn from_name(name: &str) -> Result<Cap> {
         match name {
             "auto" => Ok(Cap::Auto),
             "cv" => Ok(Cap::CrossValidation),
+            "none" => Ok(Cap::At(f64::INFINITY)),
             _ => Err(Error::parameter("cap", format!("{name:?}"), ALLOWED_CAPS)),
         }
     }
@@ -47,11 +48,14 @@ impl From<f64> for Cap {
     }
 }
 
-const ALLOWED_CAPS: &str = "a number > 0 (infinite for none), \"auto\" or \"cv\"";
+const ALLOWED_CAPS: &str = "a number > 0, \"auto\", \"cv\", or none for no cap";
 
 /// Shares that cross-validation chooses from; the first of equals is taken.
 const SHARES: [f64; 5] = [0.1, 0.05, 0.0, 0.2, 0.3];
 const FOLDS: usize = 5;
+
+/// Most rounds unless asked otherwise: with p < 2 and several functions the weights move slowly.
+const MAX_ITER: usize = 1000;
 
 /// The part of a time limit that choosing the share may take.
 const SEARCH_TIME: f64 = 0.5;
@@ -88,7 +92,7 @@ impl Capped {
     /// The default parameters with a given C.
     pub fn new(c: f64) -> Self {
         Capped {
-            common: Common { c, kernel: Kernel::Linear, ..Common::default() },
+            common: Common { c, kernel: Kernel::Linear, max_iter: MAX_ITER, ..Common::default() },
             power: 1.0,
             cap: Cap::Auto,
             cap_fraction: 0.1,

@@ -11,12 +11,15 @@
 use super::common::{LARGEST_CAP, affordable_gap, positive, shared_parameters};
 use super::condense::Condensed;
 use super::payoff;
-use super::{Common, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
+use super::{Common, CostForm, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
 use crate::data::{Class, Design, FeatureMap, Labels, Repeated, Squared, Target};
 use crate::error::{Error, Result};
 use crate::problem::{Kernel, KernelFunction, LqProblem, Penalty};
 use crate::solver::stream::Passes;
 use crate::solver::{Care, Options, Solution, Start, lq};
+
+/// Most steps unless asked otherwise: the paper's algorithm takes hundreds.
+const MAX_ITER: usize = 1000;
 
 /// Lists of all coefficients that are held at a time.
 pub(crate) const COPIES: usize = 4;
@@ -51,7 +54,7 @@ pub struct Lq {
 impl Lq {
     /// The default parameters, q = 1, with a given C.
     pub fn new(c: f64) -> Self {
-        let common = Common { c, kernel: Kernel::Linear, tol: 1e-6, ..Common::default() };
+        let common = Common { c, kernel: Kernel::Linear, tol: 1e-6, max_iter: MAX_ITER, ..Common::default() };
         Lq { common, q: 1.0, cost: None, feature_map: FeatureMap::Identity, solver: "auto".to_string() }
     }
 
@@ -271,6 +274,7 @@ impl Lq {
         let mut summary = Summary {
             penalty: Penalty::Lq.name().to_string(),
             cost: self.costs(labels)?,
+            cost_form: CostForm::Direct.name().to_string(),
             solver_asked: self.solver.clone(),
             ..fit::summary("lq", &self.common, labels, &solution)?
         };

@@ -472,6 +472,55 @@ fn few_entries_a_row_are_the_dense_rows() {
     assert!(one.weights.unwrap().iter().zip(two.weights.unwrap()).all(|(a, b)| (a - b).abs() < 1e-9));
 }
 
+/// Few entries a row and more columns than pay for a matrix: conjugate gradients, and the same minimum as with one.
+#[test]
+fn sparse_rows_need_no_matrix() {
+    let (n, d) = (4000, 600);
+    let mut random = Random(12);
+    let (mut starts, mut columns, mut values, mut own) = (vec![0], Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..n {
+        let mut places: Vec<u32> = (0..3).map(|_| random.below(d) as u32).collect();
+        places.sort_unstable();
+        places.dedup();
+        let sum: f64 = places.iter().map(|&column| f64::from(column % 3) - 1.0).sum();
+        values.extend(places.iter().map(|_| 1.0));
+        columns.extend(places);
+        starts.push(values.len());
+        own.push(u32::from(sum + 0.5 * random.normal() > 0.0));
+    }
+    let x = Csr::new(n, d, starts, columns, values).unwrap();
+    let (loss, caps) = (lp(2.0, f64::INFINITY, 1), vec![0.5; n]);
+    let kernel = KernelFunction::Linear;
+    let problem = problem(&x, &own, 1, &caps, &loss, &kernel);
+    let auto = solve(&problem, &Settings::default());
+    let stored = solve(&problem, &Settings { matrix: Matrix::Columns, ..Settings::default() });
+    assert_eq!((auto.solution.solver, stored.solution.solver), ("reweighted", "finite-newton"));
+    assert!(relative(auto.solution.objective, stored.solution.objective) < AGREES);
+    // what solves a linear system a round gets its matrix all the same
+    let settings = Settings { alternating: true, ..Settings::default() };
+    let options = Options { tolerance: 1e-4, max_steps: 3, ..Options::default() };
+    assert!(reweighted::solve(&problem, &settings, &options, &Control::default()).is_ok());
+}
+
+/// The weights of p = 1 with three functions move slowly: as many rounds as that takes are allowed for.
+#[test]
+fn rounds_are_enough_unless_told_otherwise() {
+    assert_eq!((Capped::new(1.0).common.max_iter, outlast::Lq::new(1.0).common.max_iter), (1000, 1000));
+    let (x, codes) = three(300, 6, 5);
+    let model = Capped::new(1.0).power(1.0).cap(1.0).fit(&x, &codes[..]).unwrap();
+    assert!(model.summary.status.is_converged(), "{:?}", model.summary.status);
+}
+
+#[test]
+fn no_cap_has_a_name() {
+    let (x, codes) = three(60, 3, 8);
+    assert_eq!(Cap::from_name("none").unwrap(), Cap::At(f64::INFINITY));
+    let told = Cap::from_name("never").unwrap_err().to_string();
+    assert!(["auto", "cv", "none"].iter().all(|name| told.contains(name)), "{told}");
+    let model = Capped::new(1.0).power(2.0).cap(Cap::from_name("none").unwrap()).fit(&x, &codes[..]).unwrap();
+    assert_eq!((model.summary.outliers, model.summary.details.get("cap")), (0, None));
+}
+
 #[test]
 fn the_scale_of_huge_data_does_not_matter() {
     let data = Data::noisy(60, 2, 0.1, 95);

@@ -2,10 +2,11 @@
 
 use crate::common::relative;
 use crate::lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options};
-use outlast::Control;
 use outlast::data::Design;
 use outlast::problem::LqProblem;
 use outlast::solver::{Options, lq};
+use outlast::{Control, Progress};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn a_conic_solver_finds_the_same_optimum() {
@@ -120,6 +121,47 @@ fn the_paper_s_end_is_a_start_where_it_is_affordable() {
                     paper.objective
                 );
             }
+        }
+    }
+}
+
+/// Not even in the last digits: the paper's algorithm ends by its decrease, not by a gap, and may be the more exact of the two.
+#[test]
+fn the_paper_s_last_digits_are_no_lower() {
+    for (k, seed) in [(2, 1), (3, 1), (3, 2)] {
+        let data = Data::new(150, 30, k, 0.05, 40 + seed);
+        let limits = Options { tolerance: 1e-8, max_steps: 3000, ..Options::default() };
+        let paper = data.solve_with(&data.dense(), 0.5, true, "lqa", &limits);
+        let found = data.solve_with(&data.dense(), 0.5, true, "auto", &options(1e-6));
+        let (a, b) = (found.objective, paper.objective);
+        assert!(a <= b * (1.0 + 1e-9), "k {k}, seed {seed}: {a} {b}, {:e}", a / b - 1.0);
+    }
+}
+
+/// Out of time at once, or soon: still no worse than w = 0, and where an l1 problem was solved, better than that.
+#[test]
+fn a_time_limit_returns_the_best_point_known() {
+    let data = Data::new(200, 120, 3, 1.0, 77);
+    let x = data.dense();
+    let problem = data.problem(&x, 0.5, true);
+    let nothing = problem.objective(&vec![0.0; 3 * 120], &[0.0; 3]);
+    let whole = data.solve(0.5, true);
+    for limit in [0, 1] {
+        // as soon as the first convex problem is through
+        let begun = AtomicUsize::new(0);
+        let watch = |progress: Progress| {
+            if progress.stage == "l1" {
+                begun.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let enough = || begun.load(Ordering::Relaxed) >= 12 * limit;
+        let control = Control::default().progress(&watch).finish(&enough);
+        let found = lq::solve(&problem, "auto", &options(1e-6), &control).unwrap();
+        assert!(whole.objective <= found.objective * (1.0 + AGREEMENT));
+        assert!(found.objective <= nothing, "{} {nothing}", found.objective);
+        if limit > 0 {
+            assert!(found.objective < 0.9 * nothing, "{} {nothing}", found.objective);
+            assert!(found.weights.as_ref().unwrap().iter().any(|w| *w != 0.0));
         }
     }
 }

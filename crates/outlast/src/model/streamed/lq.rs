@@ -1,6 +1,6 @@
 //! The L_q machine.
 
-use super::super::{Estimator, Lq, Model};
+use super::super::{CostForm, Estimator, Lq, Model};
 use super::{Asked, First, StreamRequest, check_request, in_memory, prepare, refuse, start_of};
 use crate::data::FeatureMap;
 use crate::error::Result;
@@ -50,7 +50,7 @@ impl Lq {
         let options: Options = self.common.options(self.common.tol, None);
         let found = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;
         let mut asked = Asked::of("lq", Loss::hinge().base().name(), Penalty::Lq.name(), &self.solver);
-        asked.summary.cost = cost;
+        (asked.summary.cost, asked.summary.cost_form) = (cost, CostForm::Direct.name().to_string());
         asked.details.set("q", self.q);
         Ok(prepared.model(&self.common, found, asked, rows.cols(), request))
     }

@@ -70,12 +70,16 @@ fn stored_columns(x: &dyn Design) -> Option<Vec<usize>> {
     (2 * kept.len() < x.cols()).then_some(kept)
 }
 
-fn only_columns(x: &dyn Design, kept: &[usize]) -> Result<Csr<'static>> {
+/// Some columns of sparse X, which ascend.
+pub(super) fn only_columns(x: &dyn Design, kept: &[usize]) -> Result<Csr<'static>> {
+    const NOWHERE: u32 = u32::MAX;
+    let mut place = vec![NOWHERE; x.cols()];
+    kept.iter().zip(0..).for_each(|(&column, slot)| place[column] = slot);
     let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in 0..x.rows() {
         x.for_each(row, &mut |column, value| {
-            if let Ok(place) = kept.binary_search(&column) {
-                columns.push(place as u32);
+            if place[column] != NOWHERE {
+                columns.push(place[column]);
                 values.push(value);
             }
         });

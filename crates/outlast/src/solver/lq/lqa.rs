@@ -138,7 +138,8 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         truncated: vec![false; problem.rows()],
         majorant: None,
         objective: report.trace[report.trace.len() - 1],
-        gap: report.gap,
+        // nothing is certified
+        gap: f64::NAN,
         trace: report.trace,
         iterations: report.iterations,
         status: report.status,

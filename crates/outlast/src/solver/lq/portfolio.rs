@@ -38,13 +38,15 @@ const COPY: usize = 10_000_000;
 const MOVES: f64 = 3e7;
 const ROUNDS: usize = 10;
 const NEWCOMERS: usize = 20;
-/// How many of the changes that are lowest after a step are followed, and what of the work that step is.
+/// How many of the changes that are lowest after a step are followed.
 const FOLLOWED: usize = 5;
-const FIRST_STEP: f64 = 0.3;
+/// Accuracy of the end where that is cheap: what the paper's algorithm finds in as many steps as it likes is no lower than that.
+const EXACT: f64 = 1e-9;
 /// The paper's algorithm as a start: relative decrease at which it ends, and most steps.
 const LQA: (f64, usize) = (1e-7, 500);
 
 /// A start: coefficients, intercepts, V where it is known.
+#[derive(Clone)]
 pub(super) struct Start {
     pub(super) weights: Vec<f64>,
     pub(super) intercepts: Vec<f64>,
@@ -72,15 +74,43 @@ pub(super) fn best(
     control: &Control,
 ) -> Result<Option<Local>> {
     let mut best: Option<Local> = None;
-    for start in starts {
+    let mut starts = starts.into_iter();
+    while let Some(start) = starts.next() {
         control.check()?;
+        // with no time left to follow any, the lowest of the rest where they stand
+        let late = control.out_of_time();
+        let start = if late { lowest(problem, start, &mut starts) } else { start };
         let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control)?;
         best = Some(better(best, found));
-        if control.out_of_time() {
+        if late {
             break;
         }
     }
     Ok(best)
+}
+
+/// The lowest of some starts, each with all its columns or the largest of them alone: what was found for another penalty has too many.
+fn lowest(problem: &LqProblem, first: Start, others: impl Iterator<Item = Start>) -> Start {
+    let all = std::iter::once(first).chain(others).flat_map(|start| thinned(problem, &start));
+    let judged = all.map(|start| (problem.objective(&start.weights, &start.intercepts), start));
+    judged.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or_else(|| nothing(problem), |(_, start)| start)
+}
+
+/// A start with all its columns, with the larger half of them, with a quarter, and so on.
+fn thinned(problem: &LqProblem, start: &Start) -> Vec<Start> {
+    let (m, d) = (problem.functions, problem.x.cols());
+    let size = |column: usize| (0..m).map(|j| start.weights[j * d + column].abs()).fold(0.0, f64::max);
+    let mut columns: Vec<(f64, usize)> = (0..d).map(|c| (size(c), c)).filter(|(size, _)| *size > 0.0).collect();
+    columns.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let counts = std::iter::successors(Some(columns.len()), |count| (*count > 1).then_some(count / 2));
+    let with_largest = |count: usize| {
+        let mut weights = vec![0.0; m * d];
+        for at in columns[..count].iter().flat_map(|(_, column)| (0..m).map(move |j| j * d + column)) {
+            weights[at] = start.weights[at];
+        }
+        Start { weights, intercepts: start.intercepts.clone(), expansion: start.expansion.clone() }
+    };
+    counts.map(with_largest).collect()
 }
 
 /// The lower of two, of two as good the sparser, with the work of both.
@@ -135,13 +165,28 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         more.extend(discriminant_start(problem));
     }
     let (mut found, work) = best_sparse(problem, more, options, control)?;
-    if let Some(start) = paper_start(problem, work, control)? {
+    let mut paper = f64::INFINITY;
+    let end = paper_start(problem, work, control)?;
+    if let Some(start) = &end {
+        paper = problem.objective(&start.weights, &start.intercepts);
         // with all its columns it is dear to follow: what was cut short only if it is the lowest so far
-        if is_cheap(problem) || problem.objective(&start.weights, &start.intercepts) < found.objective() {
-            found = better(best(problem, [start], &rough, control)?, found);
+        if is_cheap(problem) || paper < found.objective() {
+            found = better(best(problem, [start.clone()], &rough, control)?, found);
         }
     }
-    polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
+    let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
+    let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
+    if let Some(start) = end.filter(|_| paper < last.objective) {
+        // by what the tolerance leaves: from there the objective only falls
+        let found = follow(problem, &start.weights, &start.intercepts, None, &fine, control)?;
+        if found.objective() < last.objective {
+            last = solution(problem, found);
+        }
+    }
+    if last.status == Status::Inaccurate && last.gap <= options.tolerance {
+        last.status = Status::Converged;
+    }
+    Ok(last)
 }
 
 /// The best of the starts given, the sparse ones and nothing, roughly; and the multiplications they all took.
@@ -226,12 +271,6 @@ impl<'a, 'b> Exchange<'a, 'b> {
         }
         weights
     }
-
-    /// About what following a change costs.
-    fn work(&self) -> f64 {
-        let count = self.used.iter().filter(|used| **used).count();
-        (self.problem.rows() * self.problem.functions * (count + 1) * (count + 10)) as f64
-    }
 }
 
 /// Leaves columns out and brings columns in, one at a time, while that leads lower and the budget of multiplications lasts.
@@ -247,18 +286,19 @@ pub(super) fn improve(
     for _ in 0..ROUNDS {
         let mut begun: Vec<Local> = Vec::new();
         for column in at.candidates() {
-            *budget -= FIRST_STEP * at.work();
             if *budget < 0.0 || control.out_of_time() {
                 return Ok(at.best);
             }
             let (weights, best) = (at.changed(column), &at.best);
-            begun.push(follow(problem, &weights, &best.intercepts, Some(&best.expansion), &first, control)?);
+            let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), &first, control)?;
+            *budget -= found.work;
+            begun.push(found);
         }
         begun.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
         let mut lower: Option<Local> = None;
         for start in begun.into_iter().take(FOLLOWED) {
-            *budget -= (1.0 - FIRST_STEP) * at.work();
             let found = follow(problem, &start.weights, &start.intercepts, Some(&start.expansion), effort, control)?;
+            *budget -= found.work;
             if found.objective() < lower.as_ref().unwrap_or(&at.best).objective() * (1.0 - 1e-6) {
                 lower = Some(found);
             }
@@ -375,6 +415,9 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
         engine.set_rates(&weights.iter().map(rate).collect::<Vec<_>>());
         engine.minimize(ROUGH, control)?;
         weights = engine.answer().weights.unwrap_or_default();
+        if control.out_of_time() {
+            break;
+        }
     }
     starts.push(take(&engine));
     Ok((starts, engine.spent()))

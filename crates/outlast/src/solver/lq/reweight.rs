@@ -11,6 +11,7 @@
 use super::super::Status;
 use super::super::majorize::{self, Limits, Majorizer, Report, Step};
 use super::super::proximal::{Point, Weighted, changed_rates};
+use super::frame::only_columns;
 use crate::control::Control;
 use crate::data::{Dense, Design};
 use crate::error::Result;
@@ -158,7 +159,7 @@ pub(super) fn follow(
     let kept = if used.is_empty() { vec![0] } else { used };
     let p = kept.len();
     let compact = columns_of(problem.x, &kept)?;
-    let small = problem.on(&compact);
+    let small = problem.on(&*compact);
     let pick = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at / p * d + kept[at % p]]).collect() };
     let mut method = Reweighting {
         problem: &small,
@@ -192,30 +193,24 @@ pub(super) fn follow(
         expansion: answer.expansion,
         decision: method.engine.decision(),
         report,
-        work: method.engine.spent(),
+        // the copy, and what is summed over it for the units and the threshold
+        work: method.engine.spent() + (3 * compact.stored() + problem.x.stored()) as f64,
     })
 }
 
-/// Some columns, densely.
-fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Dense<'static>> {
+/// Some columns, which ascend; as sparse as X is.
+fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Box<dyn Design>> {
     let (n, p) = (x.rows(), columns.len());
-    let mut place = vec![usize::MAX; x.cols()];
-    columns.iter().enumerate().for_each(|(slot, &column)| place[column] = slot);
+    if x.is_sparse() {
+        return Ok(Box::new(only_columns(x, columns)?));
+    }
     let mut values = vec![0.0; n * p];
     let mut full = Vec::new();
     for (row, out) in values.chunks_exact_mut(p).enumerate() {
-        if x.is_sparse() {
-            x.for_each(row, &mut |column, value| {
-                if place[column] != usize::MAX {
-                    out[place[column]] = value;
-                }
-            });
-        } else {
-            let values = x.block(row..row + 1, &mut full);
-            out.iter_mut().zip(columns).for_each(|(out, &column)| *out = values[column]);
-        }
+        let values = x.block(row..row + 1, &mut full);
+        out.iter_mut().zip(columns).for_each(|(out, &column)| *out = values[column]);
     }
-    Dense::new(n, p, values)
+    Ok(Box::new(Dense::new(n, p, values)?))
 }
 
 /// G: the steepest the loss can be in each coefficient.

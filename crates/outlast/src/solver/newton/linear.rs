@@ -2,7 +2,13 @@
 //!
 //! H = I + X'WX bordered by the intercept, W = diag(c l''(u)). Up to [`DIRECT_COLUMNS`] columns H is formed from blocks of
 //! rows in parallel, O(n d^2), equilibrated and factored by Cholesky; beyond that conjugate gradients scaled by the
-//! diagonal, O(non-zeros) per iteration. Everything in the units of [`Scaled`].
+//! diagonal, O(non-zeros) per iteration. With fewer rows that bend than columns these run in the rows: with v = W (X step + db),
+//!
+//! ```text
+//! (W^-1 + XX') v = X right + db 1,       1'v = right_b,       step = right - X'v
+//! ```
+//!
+//! where weights of all sizes, which a diagonal of H does not tell apart, stand on the diagonal. Everything in the units of [`Scaled`].
 
 use super::super::normal;
 use super::super::scaled::Scaled;
@@ -13,6 +19,9 @@ use faer::Mat;
 use rayon::prelude::*;
 
 const DIRECT_COLUMNS: usize = 1000;
+/// Most iterations of conjugate gradients, and what of the largest curvature is none.
+const MOST_ITERATIONS: usize = 5000;
+const FAINT: f64 = 1e-30;
 /// Most multiplications for one Hessian.
 const DIRECT_WORK: f64 = 5e10;
 
@@ -122,6 +131,38 @@ impl<'a> Linear<'a> {
         image
     }
 
+    /// The direction by conjugate gradients in the rows; `None` if it does not go down.
+    fn solve_by_rows(&self, curvature: &[f64], right: &[f64], intercept: bool, residual: f64) -> Option<Vec<f64>> {
+        let (n, d) = (self.data.rows(), self.data.cols());
+        let largest = curvature.iter().fold(0.0f64, |largest, c| largest.max(*c));
+        // a row that bends next to nothing is left out: the direction need not be exact
+        let bends = |row: usize| curvature[row] > FAINT * largest;
+        let of_rows = |of: &dyn Fn(usize) -> f64, else_: f64| -> Vec<f64> {
+            (0..n).map(|row| if bends(row) { of(row) } else { else_ }).collect()
+        };
+        let inverse = of_rows(&|row| 1.0 / curvature[row], 0.0);
+        let diagonal = of_rows(&|row| inverse[row] + self.data.squared_norm(row), 1.0);
+        let image = |v: &[f64]| -> Vec<f64> {
+            let along = self.data.multiply(&self.combine(v));
+            of_rows(&|row| along[row] + inverse[row] * v[row], 0.0)
+        };
+        let solve = |right: Vec<f64>| conjugate_gradients(&right, &diagonal, residual, MOST_ITERATIONS, &image);
+        let along = self.data.multiply(&right[..d]);
+        let mut v = solve(of_rows(&|row| along[row], 0.0));
+        let mut db = 0.0;
+        if intercept {
+            let unit = solve(of_rows(&|_| 1.0, 0.0));
+            db = (right[d] - v.iter().sum::<f64>()) / unit.iter().sum::<f64>();
+            v.iter_mut().zip(&unit).for_each(|(v, unit)| *v += db * unit);
+        }
+        let pulled = self.combine(&v);
+        let mut step: Vec<f64> = right[..d].iter().zip(&pulled).map(|(right, pulled)| right - pulled).collect();
+        if intercept {
+            step.push(db);
+        }
+        (dot(right, &step) > 0.0).then_some(step)
+    }
+
     /// diag H
     fn diagonal(&self, curvature: &[f64], intercept: bool) -> Vec<f64> {
         let mut diagonal = vec![1.0; self.data.cols()];
@@ -162,11 +203,18 @@ impl Space for Linear<'_> {
         let right = self.descent(intercept);
         let size = right.len() as f64;
         let direct = right.len() <= DIRECT_COLUMNS && size * size * self.data.rows() as f64 <= DIRECT_WORK;
-        let solved = if direct { self.solve_directly(&local.curvature, &right, intercept) } else { None };
+        let bending = local.curvature.iter().filter(|curvature| **curvature > 0.0).count();
+        let solved = match direct {
+            true => self.solve_directly(&local.curvature, &right, intercept),
+            false if bending < self.data.cols() => self.solve_by_rows(&local.curvature, &right, intercept, residual),
+            false => None,
+        };
         let mut step = solved.unwrap_or_else(|| {
             let diagonal = self.diagonal(&local.curvature, intercept);
             let limit = 10 * right.len().min(self.data.rows() + 1) + 50;
-            conjugate_gradients(&right, &diagonal, residual, limit.min(5000), |p| self.multiply(&local.curvature, p))
+            conjugate_gradients(&right, &diagonal, residual, limit.min(MOST_ITERATIONS), |p| {
+                self.multiply(&local.curvature, p)
+            })
         });
         let db = if intercept { step.pop().unwrap_or(0.0) } else { 0.0 };
         let decision = self.data.multiply(&step);

@@ -235,6 +235,15 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Entries of the working set.
+    pub(super) fn stored(&self) -> f64 {
+        let of = |column: &Column| match column {
+            Column::Full(values) => values.len(),
+            Column::Sparse(rows, _) => rows.len(),
+        };
+        self.slots.iter().map(of).sum::<usize>() as f64
+    }
+
     /// Multiplications of a pass over X.
     pub(super) fn pass(&self, functions: usize) -> f64 {
         (self.x.stored() * functions) as f64

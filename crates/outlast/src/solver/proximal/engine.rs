@@ -397,6 +397,8 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// One proximal Newton step with a line search.
     fn newton(&mut self, local: &Local, pulled: &[f64], sigma: f64) -> Move {
         let (m, p) = (self.functions(), self.columns.len());
+        // x'v, x'step and the rows
+        self.spent += self.columns.stored() * 2.0 * m as f64 + 10.0 * self.decision.len() as f64;
         self.work += self.gram.set(&self.columns, local.blocks.clone());
         let (stiffness, curvature) = self.stiffness(local);
         let by_function = |from: &[f64]| -> Vec<f64> { (0..m * p).map(|at| from[at % p * m + at / p]).collect() };

@@ -75,7 +75,10 @@ impl Gram {
         }
         let addends = if patch { &changes } else { &blocks.pairs };
         let slots: Vec<usize> = (0..order).collect();
-        let work = count(addends) as f64 * (order * order) as f64;
+        let work = match columns.is_sparse() {
+            true => 0.5 * columns.stored() * order as f64 * addends.len() as f64,
+            false => count(addends) as f64 * (order * order) as f64,
+        };
         for (addend, sums) in addends.iter().zip(&mut self.pairs) {
             add(columns, &slots, addend, sums);
         }

@@ -289,7 +289,7 @@ fn alternate(problem: &Coded, settings: &Settings, options: &Options, control: &
         let found = format!("\"alternating\" with the loss {:?}", problem.loss.form.name());
         return Err(Error::parameter("solver", found, "\"exact\", or the loss \"lp\""));
     }
-    let space = Space::new(problem, settings.matrix, options)?;
+    let space = Space::with_matrix(problem, settings.matrix, options)?;
     if let Space::Other = space {
         let found = format!("\"alternating\" with {} rows and {} columns", problem.rows(), problem.x.cols());
         return Err(Error::parameter("solver", found, space::allowed_for_matrices(problem)));

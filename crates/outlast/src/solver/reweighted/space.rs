@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Narrow`] | squared hinge, linear, d <= n and d <= 2,000 | d x d for each function |
 //! | [`Stored`] | squared hinge, kernels, and linear with d > n | the n x n kernel matrix, once |
-//! | [`General`] | the other losses, and whatever is too large for these | what the solver behind keeps |
+//! | [`General`] | the other losses, and whatever is too large for these, or so sparse that its non-zeros are less work | what the solver behind keeps |
 
 use super::super::Options;
 use super::super::newton::STEEPEST;
@@ -12,6 +12,7 @@ use super::super::scaled::Scaled;
 use super::general::General;
 use super::machine::Machine;
 use super::narrow::Narrow;
+use super::starts::is_cheap;
 use super::stored::{DIRECT_ROWS, Stored, Values, from_inner_products};
 use crate::data::Design;
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use rayon::prelude::*;
 /// Which matrix the squared hinge's systems are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Matrix {
-    /// The smaller one that fits.
+    /// The smaller one that fits, or none where X is so sparse that conjugate gradients take less work.
     #[default]
     Auto,
     /// d x d, linear functions only.
@@ -36,6 +37,9 @@ const MOST_COLUMNS: usize = 2000;
 /// Rows up to which an n x n matrix is used for linear functions.
 const MOST_ROWS: usize = 6000;
 
+/// Passes over the non-zeros that a fit by conjugate gradients takes, about.
+const PASSES: f64 = 2000.0;
+
 /// Rows from which the values of an rbf kernel are computed from inner products.
 const MANY_ROWS: usize = 300;
 
@@ -47,10 +51,18 @@ pub(super) enum Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// The space of squared hinges.
+    /// The space of squared hinges: that of the matrix asked for, else of whatever takes less work.
     pub(super) fn new(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
+        match matrix {
+            Matrix::Auto if gradients_are_cheaper(problem) => Ok(Space::Other),
+            _ => Space::with_matrix(problem, matrix, options),
+        }
+    }
+
+    /// The same, with a matrix wherever it has room.
+    pub(super) fn with_matrix(problem: &Coded<'a>, matrix: Matrix, options: &Options) -> Result<Space<'a>> {
         let linear = matches!(problem.kernel, KernelFunction::Linear);
-        let (n, d) = (problem.rows(), problem.x.cols());
+        let n = problem.rows();
         // the matrix, and a factor for each function that is being solved
         let factors = rayon::current_num_threads().min(problem.functions) * n.min(DIRECT_ROWS).pow(2);
         let room = n.saturating_mul(n).saturating_add(factors).saturating_mul(8) <= options.cache_bytes.max(1 << 20);
@@ -59,7 +71,7 @@ impl<'a> Space<'a> {
             Matrix::Columns if linear => Ok(columns()),
             Matrix::Columns => Err(Error::parameter("matrix", "columns", "rows, or the linear kernel")),
             Matrix::Rows => Ok(Space::Rows(values(problem))),
-            Matrix::Auto if linear && d <= n && d <= MOST_COLUMNS => Ok(columns()),
+            Matrix::Auto if linear && fits_columns(problem) => Ok(columns()),
             Matrix::Auto if room && (!linear || n <= MOST_ROWS) => Ok(Space::Rows(values(problem))),
             Matrix::Auto => Ok(Space::Other),
         }
@@ -82,7 +94,25 @@ impl<'a> Space<'a> {
     }
 }
 
-/// What would let [`Space::new`] find a matrix for a problem that has none.
+/// Whether X is so sparse that conjugate gradients take less work than a matrix of its rows and a factor of that; not where the fit is so
+/// small that all starts are tried, of which some take linear systems.
+fn gradients_are_cheaper(problem: &Coded) -> bool {
+    let (x, n) = (problem.x, problem.rows() as f64);
+    if !matches!(problem.kernel, KernelFunction::Linear) || !x.is_sparse() || is_cheap(problem) {
+        return false;
+    }
+    let stored = x.stored() as f64;
+    let order = if fits_columns(problem) { x.cols() as f64 } else { n };
+    let matrix = if fits_columns(problem) { stored * stored / n } else { n * stored };
+    matrix + order.powi(3) / 3.0 > PASSES * 2.0 * stored
+}
+
+fn fits_columns(problem: &Coded) -> bool {
+    let d = problem.x.cols();
+    d <= problem.rows() && d <= MOST_COLUMNS
+}
+
+/// What would let [`Space::with_matrix`] find a matrix for a problem that has none.
 pub(super) fn allowed_for_matrices(problem: &Coded) -> String {
     match problem.kernel {
         KernelFunction::Linear => {

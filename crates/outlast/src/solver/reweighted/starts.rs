@@ -154,7 +154,7 @@ fn size(problem: &Coded) -> usize {
 }
 
 /// Whether every start is tried on all rows.
-fn is_cheap(problem: &Coded) -> bool {
+pub(super) fn is_cheap(problem: &Coded) -> bool {
     let unknowns = problem.x.cols().saturating_mul(problem.functions);
     let few_rows = matches!(problem.kernel, KernelFunction::Linear) && problem.rows() / FEW_ROWS_PER_COLUMN < unknowns;
     size(problem) <= if few_rows { STILL_CHEAP } else { CHEAP }
@@ -312,7 +312,7 @@ fn by_regression(
         let found = alternated(functions, rounds, control)?;
         return Ok(found.iter().map(|found| functions.slopes_at(&*floored(&functions.loss), &views(found))).collect());
     }
-    let space = Space::new(&problem, matrix, options)?;
+    let space = Space::with_matrix(&problem, matrix, options)?;
     if let Space::Other = space {
         return Ok(Vec::new());
     }
