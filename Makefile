@@ -45,6 +45,7 @@ test:
 	$(MAKE) rust-test
 	$(MAKE) python-test
 
+# Crates that depend on each other are packed together by cargo 1.90 and later.
 rust-lint:
 	if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all --check; \
 	else echo "cargo fmt is not installed: the format is not checked"; fi

@@ -9,7 +9,7 @@ from liblinear import liblinearutil
 from libsvm import svmutil
 from scipy import sparse
 
-from outlast import AblationSVC, LqSVC, TruncatedSVC
+from outlast import AblationSVC, LqSVC, TruncatedSVC, load
 
 CLOSE = 1e-9
 """Relative difference allowed between our scores and those of another program in double precision."""
@@ -67,6 +67,9 @@ def test_libsvm_takes_sparse_rows_and_a_matrix_of_kernel_values(tmp_path):
     rows = [{column: value for column, value in enumerate(row)} for row in numbered]
     _, _, values = svmutil.svm_predict([], rows, svmutil.svm_load_model(path), "-q")
     np.testing.assert_allclose(np.ravel(values), model.decision_function(K), rtol=CLOSE, atol=CLOSE)
+    again = load(path, n_features=len(K))
+    assert again.kernel == "precomputed"
+    np.testing.assert_array_equal(again.decision_function(K), model.decision_function(K))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

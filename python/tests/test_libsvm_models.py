@@ -54,6 +54,24 @@ def test_decisions_are_those_of_libsvm(options, machine, labels, tmp_path):
     assert model.truncation is None and list(model.classes_) == sorted(labels) and not hasattr(model, "objective_")
 
 
+@pytest.mark.parametrize("labels", [(1, -1), (3, 7)])
+def test_decisions_of_a_precomputed_kernel(labels, tmp_path):
+    X, y = data(labels)
+    K = X @ X.T + 1.0
+    # LIBSVM wants the number of the row, counted from 1, in a column of number 0
+    rows = [dict(enumerate(row)) for row in np.c_[np.arange(1, len(K) + 1), K].tolist()]
+    theirs = trained(rows, y, "-t 4 -c 2", tmp_path / "model")
+    decided, _, values = svmutil.svm_predict([], rows, theirs, "-q")
+    model = outlast.load(tmp_path / "model", n_features=len(K))
+    np.testing.assert_array_equal(model.predict(K), np.array(decided, dtype=int))
+    sign = 1 if theirs.get_labels()[0] == max(labels) else -1
+    np.testing.assert_allclose(sign * model.decision_function(K), np.ravel(values), rtol=CLOSE, atol=CLOSE * np.abs(values).max())
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(K), model.decision_function(K))
+    model.save(tmp_path / "saved")
+    np.testing.assert_array_equal(outlast.load(tmp_path / "saved").decision_function(K), model.decision_function(K))
+
+
 def columns_of_pairs(values, labels):
     """LIBSVM's values, a column for each pair of labels in its own order, as columns of pairs of sorted labels, positive for the first."""
     found = {}

@@ -17,6 +17,8 @@ pub(crate) use fences::Fences;
 pub use labels::{Class, Labels, Target};
 pub use map::{FeatureMap, Squared};
 pub use repeated::Repeated;
+#[cfg(feature = "io")]
+pub(crate) use standard::FARTHEST;
 pub use standard::{Scaling, Standardized};
 
 use crate::error::{Error, Result};

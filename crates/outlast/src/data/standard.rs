@@ -15,7 +15,9 @@ use std::ops::Range;
 
 /// Values are pulled in to this many deviations: far enough to look like nothing else, near enough for a solver to keep its digits. Without far
 /// values none of fewer than a million rows is further out.
-const FARTHEST: f64 = 1e3;
+pub(crate) const FARTHEST: f64 = 1e3;
+/// How far the fences stand out: skewed columns have their tails within, one cell in wrong units does not.
+const REACH: f64 = 30.0;
 
 /// What is subtracted from each column, and what it is divided by.
 ///
@@ -137,7 +139,7 @@ fn fences(x: &dyn Design, share: impl Fn(usize) -> f64) -> Vec<Fences> {
                 let values = &row_values[part * width..];
                 lists.iter_mut().zip(values).for_each(|(list, &value)| list.push((value, share(row))));
             }
-            let found = lists.par_iter_mut().map(|list| Fences::of_shares(list, 0.0));
+            let found = lists.par_iter_mut().map(|list| Fences::of_shares(list, 0.0, REACH));
             out.copy_from_slice(&found.collect::<Vec<_>>());
         }
         return fences;
@@ -152,7 +154,7 @@ fn fences(x: &dyn Design, share: impl Fn(usize) -> f64) -> Vec<Fences> {
     });
     let found = lists.par_iter_mut().zip(&stored).map(|(list, stored)| match list.is_empty() {
         true => Fences::default(),
-        false => Fences::of_shares(list, (1.0 - stored).max(0.0)).around_zero(),
+        false => Fences::of_shares(list, (1.0 - stored).max(0.0), REACH).around_zero(),
     });
     found.collect()
 }

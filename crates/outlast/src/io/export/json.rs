@@ -6,7 +6,7 @@
 //!  "feature_map": "identity" | "squares",
 //!  "coef": [[...], ...]                                  linear: a list per function; squares: the columns, then their squares
 //!  "support_vectors": [[...], ...], "dual_coef": [[...], ...]      other kernels: a row and its coefficients, one per function
-//!  "scaling": {"shift": [...], "scale": [...]} or null             what is done to the columns of x first: (x - shift) / scale
+//!  "scaling": {"shift": [...], "scale": [...]} or null             what is done to the columns of x first: (x - shift) / scale, from -1000 to 1000
 //!  "support": [...]                                      precomputed: which columns of a row count
 //!  "intercept": [...]}
 //! ```

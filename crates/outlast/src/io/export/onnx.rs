@@ -9,14 +9,14 @@
 //! sigmoid   tanh(gamma X S' + coef0) A + b
 //! ```
 //!
-//! A model that puts its columns on one scale begins with (X - shift) / scale in the place of X.
+//! A model that puts its columns on one scale begins with (X - shift) / scale, pulled in to a thousand, in the place of X.
 //!
 //! Plain operators of the standard set, nothing of the machine learning domain. Two classes: the second where the score is
 //! positive; more: the largest score, the first of equals.
 
 use super::protobuf::*;
 use super::{ExportFormat, Exported, refuse, what};
-use crate::data::{Class, Design};
+use crate::data::{Class, Design, FARTHEST};
 use crate::error::Result;
 use crate::model::{Function, Predictor, Rows};
 use crate::problem::KernelFunction;
@@ -124,7 +124,9 @@ impl Graph {
             self.numbers("scale", &[1, d], scaling.scale.clone()),
         );
         let centred = self.node("Sub", &["X", &shift], &[]);
-        self.node("Div", &[&centred, &scale], &[])
+        let scaled = self.node("Div", &[&centred, &scale], &[]);
+        let (low, high) = (self.number("lowest", -FARTHEST), self.number("highest", FARTHEST));
+        self.node("Clip", &[&scaled, &low, &high], &[])
     }
 
     /// X W'

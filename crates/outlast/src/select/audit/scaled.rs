@@ -13,6 +13,8 @@ use crate::error::Result;
 use crate::model::Rows;
 use rayon::prelude::*;
 
+/// How far the fences stand out.
+const REACH: f64 = 5.0;
 /// Most entries of a sparse table that is made dense.
 const MOST_DENSE: usize = 50_000_000;
 
@@ -37,7 +39,7 @@ impl Scale {
         }
         column.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
-        let Fences { low, high } = Fences::of_quartiles(at(0.25), at(0.75));
+        let Fences { low, high } = Fences::of_quartiles(at(0.25), at(0.75), REACH);
         let unit = column[0].clamp(low, high).abs().max(column[column.len() - 1].clamp(low, high).abs());
         if unit == 0.0 || !unit.is_normal() {
             return none;

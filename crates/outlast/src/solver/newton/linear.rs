@@ -146,7 +146,7 @@ impl<'a> Linear<'a> {
             let along = self.data.multiply(&self.combine(v));
             of_rows(&|row| along[row] + inverse[row] * v[row], 0.0)
         };
-        let solve = |right: Vec<f64>| conjugate_gradients(&right, &diagonal, residual, MOST_ITERATIONS, &image);
+        let solve = |right: Vec<f64>| conjugate_gradients(&right, &diagonal, residual, MOST_ITERATIONS, image);
         let along = self.data.multiply(&right[..d]);
         let mut v = solve(of_rows(&|row| along[row], 0.0));
         let mut db = 0.0;

@@ -128,7 +128,8 @@ impl<'a> Scorer<'a> {
         let x: Vec<f64> = match &self.scaling {
             None => x.to_vec(),
             Some((shift, scale)) => {
-                x.iter().enumerate().map(|(j, x)| (x - shift.get(j).unwrap_or(&0.0)) / scale[j]).collect()
+                let scaled = |(j, x): (usize, &f64)| (x - shift.get(j).unwrap_or(&0.0)) / scale[j];
+                x.iter().enumerate().map(scaled).map(|z| z.clamp(-1000.0, 1000.0)).collect()
             }
         };
         let mapped: Vec<f64> = match self.json["feature_map"].as_str() {
