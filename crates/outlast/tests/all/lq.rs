@@ -158,7 +158,7 @@ fn a_time_limit_returns_the_best_point_known() {
         let control = Control::default().progress(&watch).finish(&enough);
         let found = lq::solve(&problem, "auto", &options(1e-6), &control).unwrap();
         assert!(whole.objective <= found.objective * (1.0 + AGREEMENT));
-        assert!(found.objective <= nothing, "{} {nothing}", found.objective);
+        assert!(found.objective <= nothing * (1.0 + 1e-12), "{} {nothing}", found.objective);
         if limit > 0 {
             assert!(found.objective < 0.9 * nothing, "{} {nothing}", found.objective);
             assert!(found.weights.as_ref().unwrap().iter().any(|w| *w != 0.0));

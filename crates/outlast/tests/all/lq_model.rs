@@ -175,7 +175,8 @@ fn odd_data_are_answered() {
                         let model = Lq::new(c).q(q).solver(solver).fit(&x, &codes[..]).unwrap();
                         let what = format!("{name} q {q} C {c} {solver} k {classes}");
                         let summary = &model.summary;
-                        assert!(summary.objective.is_finite() && summary.gap >= 0.0 && !summary.gap.is_nan(), "{what}");
+                        assert!(summary.objective.is_finite(), "{what}");
+                        assert!(if solver == "lqa" { summary.gap.is_nan() } else { summary.gap >= 0.0 }, "{what}");
                         assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{what}: {:?}", summary.trace);
                         assert!(model.decision_function(&x).unwrap().iter().all(|f| f.is_finite()), "{what}");
                     }
