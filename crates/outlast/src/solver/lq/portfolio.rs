@@ -35,7 +35,7 @@ const CHEAP: f64 = 1e8;
 /// Entries of a dense copy that sparse X may take.
 const COPY: usize = 10_000_000;
 /// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
-const MOVES: f64 = 3e7;
+const MOVES: f64 = 1e8;
 const ROUNDS: usize = 10;
 const NEWCOMERS: usize = 20;
 /// How many of the changes that are lowest after a step are followed.

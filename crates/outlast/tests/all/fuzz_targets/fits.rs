@@ -214,7 +214,8 @@ fn held(model: &Model, x: &dyn Design, data: &Data) {
     assert!(summary.objective.is_finite(), "{}", say());
     assert!(summary.trace.iter().all(|value| value.is_finite()), "{}", say());
     assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "the objective rises: {}", say());
-    assert!(summary.gap >= 0.0, "the gap is negative, or no number: {}", say());
+    let uncertified = summary.solver == "lqa" && summary.gap.is_nan();
+    assert!(summary.gap >= 0.0 || uncertified, "the gap is negative, or no number: {}", say());
     // the papers' own algorithms end by rules of their own
     if summary.status.is_converged() && !["alternating", "lqa"].contains(&&*summary.solver_asked) {
         assert!(summary.gap <= summary.tol.max(1e-9), "converged with a gap above the tolerance: {}", say());
