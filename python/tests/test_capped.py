@@ -330,8 +330,11 @@ def test_rounds_are_enough_unless_told_otherwise():
     model = CappedSVC(p=1.0, cap=1.0).fit(X, y)
     assert model.status_ == "converged"
     with pytest.warns(ConvergenceWarning):
-        short = CappedSVC(p=1.0, cap=1.0, max_iter=3).fit(X, y)
-    assert model.objective_ <= short.objective_
+        CappedSVC(p=1.0, cap=1.0, max_iter=3).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        alternating = CappedSVC(p=1.0, cap=1.0, solver="alternating").fit(X, y)
+    assert model.objective_ <= alternating.objective_ * (1 + 1e-9)
 
 
 def spoiled(X, y, share, rng):
