@@ -10,14 +10,24 @@ pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Checks every file a command will write, before it reads anything: the folder must be there, and standard output can
-/// take one thing only. Each comes with the option that named it. True if one of them takes standard output.
-pub fn check(files: &[(&str, Option<&Path>)], json: bool) -> Result<bool, Failure> {
+/// Checks every file a command will write, before it reads anything: the folder must be there, nothing that is read or written besides may be
+/// the same file, and standard output can take one thing only. Each comes with the option that named it. True if one of them takes
+/// standard output.
+pub fn check(files: &[(&str, Option<&Path>)], inputs: &[&Path], json: bool) -> Result<bool, Failure> {
     let mut taken = json.then_some("--json");
+    let mut before: Vec<(&str, &Path)> = Vec::new();
     for &(option, path) in files {
         let Some(path) = path else { continue };
         if !is_standard_output(path) {
             check_file(option, path)?;
+            let refuse = |problem: &str| Err(Failure::Usage(format!("{option} {}: {problem}", path.display())));
+            if inputs.iter().any(|input| is_same_file(input, path)) {
+                return refuse("is read by this command, and would be lost; name another file");
+            }
+            if let Some((other, _)) = before.iter().find(|(_, other)| *other == path) {
+                return refuse(&format!("{other} names the same file"));
+            }
+            before.push((option, path));
             continue;
         }
         if let Some(other) = taken {
@@ -36,6 +46,14 @@ fn check_file(option: &str, path: &Path) -> Result<(), Failure> {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => refuse(format!("there is no folder {}", folder.display())),
         _ => Ok(()),
+    }
+}
+
+/// Whether two names are of one file; a device is none.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other && one.is_file(),
+        _ => false,
     }
 }
 

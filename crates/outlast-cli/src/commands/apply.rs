@@ -11,7 +11,9 @@ use serde_json::json;
 
 /// Runs the command.
 pub fn run(request: &ApplyArgs) -> Result<(), Failure> {
-    let taken = destination::check(&[("--output", Some(&request.output))], request.show.json)?;
+    // the data may be corrected in place
+    let output = [("--output", Some(request.output.as_path()))];
+    let taken = destination::check(&output, &[&request.decisions], request.show.json)?;
     let is_input = |path: &std::path::Path| destination::is_standard_output(path);
     if is_input(&request.data) && is_input(&request.decisions) {
         return Err(Failure::Usage("the data and the decisions can't both be standard input".to_string()));

@@ -41,7 +41,7 @@ struct Audited {
 /// Runs the command.
 pub fn run(request: &AuditArgs) -> Result<(), Failure> {
     let files = [("--csv", request.csv.as_deref()), ("--html", request.html.as_deref())];
-    let taken = destination::check(&files, request.show.json)?;
+    let taken = destination::check(&files, &[&request.data], request.show.json)?;
     let audit = parameters(request)?;
     let watch = Watch::start(request.show.quiet);
     let audited = run_audit(request, &audit, &watch)?;

@@ -10,7 +10,7 @@ use serde_json::json;
 /// Runs the command.
 pub fn run(request: &ExportArgs) -> Result<(), Failure> {
     let format = ExportFormat::from_name(&request.format)?;
-    let taken = destination::check(&[("--output", Some(&request.output))], request.show.json)?;
+    let taken = destination::check(&[("--output", Some(&request.output))], &[&request.model], request.show.json)?;
     if format == ExportFormat::Onnx {
         destination::check_no_terminal("--output", Some(&request.output))?;
     }

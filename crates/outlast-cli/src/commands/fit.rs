@@ -6,7 +6,7 @@ use crate::destination;
 use crate::failure::Failure;
 use crate::output::{self, Pairs, class_json, class_text, classes_text, count, csv_field, listed, seconds, short};
 use crate::watch::Watch;
-use outlast::error::shown;
+use outlast::error::{quoted, shown};
 use outlast::model::{Rows, StreamRequest};
 use outlast::{Class, Dense, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
 use serde_json::{Value, json};
@@ -21,6 +21,12 @@ const WORST: usize = 10;
 const NAMED: usize = 20;
 const NAMED_LENGTH: usize = 300;
 
+/// Classes that may have a single row each.
+const MOST_RARE_CLASSES: usize = 50;
+
+/// Rows from which a model is expected to have learnt something of them.
+const FEWEST_TO_LEARN: usize = 20;
+
 /// What a fit found, ready to be shown.
 pub struct Fitted {
     /// The files of data; `table.source` is the first.
@@ -34,7 +40,8 @@ pub struct Fitted {
 /// Runs the command.
 pub fn run(request: &FitArgs) -> Result<(), Failure> {
     let (model, outliers) = (request.output.as_deref(), request.outliers.as_deref());
-    let taken = destination::check(&[("--output", model), ("--outliers", outliers)], request.show.json)?;
+    let inputs: Vec<&Path> = request.data.iter().map(PathBuf::as_path).collect();
+    let taken = destination::check(&[("--output", model), ("--outliers", outliers)], &inputs, request.show.json)?;
     destination::check_no_terminal("--output", model)?;
     let first = only_one_unless_streamed(request)?;
     request.method.check(first)?;
@@ -77,6 +84,9 @@ pub fn tell_with(fitted: &Fitted, warning: Option<String>, quiet: bool) {
     if let Some(warning) = warning {
         output::tell(&format!("warning: {warning}"));
     }
+    if let Some(warning) = learnt_nothing(&fitted.model) {
+        output::tell(&format!("warning: {warning}"));
+    }
     if let Some(count) = fitted.model.summary.details.get("probability_unconverged").filter(|count| *count > 0.0) {
         output::tell(&format!("warning: {count} of the weighted fits behind the probabilities did not converge"));
     }
@@ -108,6 +118,7 @@ fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
 
 fn fit_table(table: io::Table, request: &FitArgs, read_seconds: f64, watch: &Watch) -> Result<Fitted, Failure> {
     let labels = labels_of(&table)?;
+    check_classes(labels)?;
     let parameters = request.method.parameters(labels)?;
     watch.say("fitting");
     let start = Instant::now();
@@ -123,6 +134,16 @@ fn fit_table(table: io::Table, request: &FitArgs, read_seconds: f64, watch: &Wat
     })?;
     let fit_seconds = start.elapsed().as_secs_f64();
     Ok(Fitted { files: request.data.clone(), table, model, read_seconds, fit_seconds })
+}
+
+/// Refuses a column of numbers that was taken for classes.
+fn check_classes(labels: &Labels) -> Result<(), Failure> {
+    let (classes, rows) = (labels.classes().len(), labels.len());
+    if classes <= MOST_RARE_CLASSES || 2 * classes <= rows {
+        return Ok(());
+    }
+    let problem = format!("the labels have {classes} distinct values in {rows} rows, most of them in a single row");
+    Err(Failure::Usage(format!("{problem}; if another column has the classes, name it with --target")))
 }
 
 /// Fits to files that may be larger than memory.
@@ -163,6 +184,25 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
         notes,
     };
     Ok(Fitted { files: request.data.clone(), table, model, read_seconds, fit_seconds })
+}
+
+/// What to say of a model that decides its own rows no better than one class for all would.
+fn learnt_nothing(model: &Model) -> Option<String> {
+    let (training, summary) = (model.training.as_ref()?, &model.summary);
+    if summary.utility.is_some() || summary.cost.is_some() || summary.class_weight.is_some() {
+        // one class for all may be what pays
+        return None;
+    }
+    let right = training.margins.iter().filter(|margin| **margin > 0.0).count();
+    let (class, &most) = summary.class_rows.iter().enumerate().max_by_key(|(_, rows)| **rows)?;
+    (right <= most && training.margins.len() >= FEWEST_TO_LEARN).then(|| {
+        let name = quoted(&model.predictor.classes[class].to_string());
+        format!(
+            "of its own rows the model decides {right} of {} rightly, no more than the class {name} has: another --gamma or -C, or columns on one \
+             scale, as `outlast tune` puts them, may help",
+            training.margins.len()
+        )
+    })
 }
 
 /// What to say when the tolerance was not met.

@@ -26,7 +26,8 @@ struct Predictions<'a> {
 
 /// Runs the command.
 pub fn run(request: &PredictArgs) -> Result<(), Failure> {
-    destination::check(&[("--output", request.output.as_deref())], request.show.json)?;
+    let output = request.output.as_deref();
+    destination::check(&[("--output", output)], &[&request.model, &request.data], request.show.json)?;
     let watch = Watch::start(request.show.quiet);
     watch.say("reading");
     let model = load_model(&request.model, request.input.features)?;

@@ -37,7 +37,7 @@ struct Outcome {
 /// Runs the command.
 pub fn run(request: &DemoArgs) -> Result<(), Failure> {
     let files = [("--output", Some(request.output.as_path())), ("--html", request.html.as_deref())];
-    let taken = destination::check(&files, request.show.json)?;
+    let taken = destination::check(&files, &[], request.show.json)?;
     if let Some(folder) = &request.save_data {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     }

@@ -2,6 +2,58 @@
 
 use super::common::Folder;
 
+/// Nothing that is read is written over, under no name.
+#[test]
+fn what_is_read_is_not_overwritten() {
+    let folder = Folder::new();
+    let table: String = (0..40).map(|row| format!("{},{}\n", row % 2 * 3 + row % 5, row % 2)).collect();
+    folder.file("d.csv", &table);
+    folder.file("decisions.csv", "row,decision,label\n3,drop,\n");
+    folder.run(&["fit", "d.csv", "-o", "m"]).good();
+    let model = std::fs::read(folder.path("m")).unwrap();
+    for arguments in [
+        &["fit", "d.csv", "-o", "d.csv"][..],
+        &["fit", "d.csv", "--outliers", "./d.csv"],
+        &["tune", "d.csv", "--cv", "2", "-o", "d.csv"],
+        &["tune", "d.csv", "--cv", "2", "--grid", "d.csv"],
+        &["audit", "d.csv", "--csv", "d.csv"],
+        &["audit", "d.csv", "--html", "d.csv"],
+        &["predict", "m", "d.csv", "-o", "d.csv"],
+        &["predict", "m", "d.csv", "-o", "m"],
+        &["export", "m", "--format", "json", "-o", "m"],
+        &["apply-decisions", "d.csv", "decisions.csv", "-o", "decisions.csv"],
+    ] {
+        let refused = folder.run(arguments).refused();
+        assert!(refused.contains("is read by this command"), "{arguments:?}: {refused}");
+    }
+    let twice = folder.run(&["audit", "d.csv", "--csv", "out", "--html", "out"]).refused();
+    assert!(twice.contains("--csv names the same file"), "{twice}");
+    assert_eq!(std::fs::read_to_string(folder.path("d.csv")).unwrap(), table);
+    assert_eq!(std::fs::read(folder.path("m")).unwrap(), model);
+}
+
+#[test]
+fn a_quantity_is_no_label() {
+    let folder = Folder::new();
+    let table: String = (0..120).map(|row| format!("{},{}.5\n", row % 7, row * row)).collect();
+    folder.file("d.csv", &table);
+    let refused = folder.run(&["fit", "d.csv"]).refused();
+    assert!(refused.contains("120 distinct values in 120 rows") && refused.contains("--target"), "{refused}");
+}
+
+/// One column in huge units drowns the other, by which the classes differ.
+#[test]
+fn a_model_that_learnt_nothing_says_so() {
+    let folder = Folder::new();
+    let row =
+        |row: usize| format!("{}e12,{},{}\n", row * 7919 % 101, row % 3, if row.is_multiple_of(3) { "a" } else { "b" });
+    folder.file("d.csv", (0..90).map(row).collect::<String>());
+    let ran = folder.run(&["fit", "d.csv", "--gamma", "1e-40"]);
+    assert!(ran.code == 0 && ran.err.contains("no more than the class \"b\" has"), "{}", ran.err);
+    let ran = folder.run(&["tune", "d.csv", "--cv", "3"]);
+    assert!(ran.code == 0 && !ran.err.contains("no more than"), "{}", ran.err);
+}
+
 #[test]
 fn usage_errors_end_with_code_2() {
     let folder = Folder::new();

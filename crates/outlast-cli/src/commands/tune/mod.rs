@@ -15,6 +15,7 @@ use outlast::error::quoted;
 use outlast::select::tune::Judge;
 use outlast::{Control, FitRequest, Labels, Model, io};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What was found, in every form it is asked for.
@@ -82,7 +83,8 @@ pub fn run(request: &TuneArgs) -> Result<(), Failure> {
         ("--grid", request.grid.as_deref()),
         ("--plot", request.plot.as_deref()),
     ];
-    let taken = destination::check(&files, request.show.json)?;
+    let inputs: Vec<&Path> = std::iter::once(&request.data).chain(&request.tuning).map(PathBuf::as_path).collect();
+    let taken = destination::check(&files, &inputs, request.show.json)?;
     destination::check_no_terminal("--output", request.output.as_deref())?;
     let watch = Watch::start(request.show.quiet);
     let found = match request.method.method.as_str() {
