@@ -86,7 +86,10 @@ fn header(record: &Record, file: &Path) -> Result<[Option<usize>; 3]> {
     match places.iter().take(2).position(Option::is_none) {
         None => Ok(places),
         Some(missing) => {
-            let problem = format!("there is no column {:?}; a file of decisions has the columns row, decision and label", COLUMNS[missing]);
+            let problem = format!(
+                "there is no column {:?}; a file of decisions has the columns row, decision and label",
+                COLUMNS[missing]
+            );
             Err(wrong(file, At { line: Some(record.line), column: None }, None, problem))
         }
     }
