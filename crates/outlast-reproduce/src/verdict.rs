@@ -106,6 +106,12 @@ pub struct Sample {
 impl Sample {
     /// Of some numbers.
     pub fn of(values: &[f64]) -> Sample {
+        if let [first, _, ..] = values
+            && values.iter().all(|value| value == first)
+        {
+            // not what rounding makes of the mean
+            return Sample { mean: *first, error: 0.0, count: values.len() };
+        }
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
