@@ -293,7 +293,7 @@ class TruncatedSVC(DaskClassifier, _truncated.TruncatedSVC):
         As of `outlast.TruncatedSVC`.
     passes_ : int
         Times that all parts were asked.
-    bytes_per_pass_ : ndarray of shape (passes_,)
+    bytes_per_pass_ : ndarray of shape (n_passes,)
         Bytes sent for each, questions and answers, those between workers included. The first brings a sample of the rows.
     history_ : list of (int, float)
         Passes so far, and the objective at the point they were asked about.
