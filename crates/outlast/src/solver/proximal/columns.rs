@@ -244,6 +244,11 @@ impl<'a> Columns<'a> {
         self.slots.iter().map(of).sum::<usize>() as f64
     }
 
+    /// The sum over all columns of the square of how many entries they have.
+    pub(super) fn squared_counts(&self) -> f64 {
+        by_column(self.x, &|_, _| 1.0, &|a, b| a + b).iter().map(|count| count * count).sum()
+    }
+
     /// Multiplications of a pass over X.
     pub(super) fn pass(&self, functions: usize) -> f64 {
         (self.x.stored() * functions) as f64

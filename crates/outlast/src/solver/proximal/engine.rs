@@ -49,6 +49,11 @@ const WAIT: (f64, f64) = (0.25, 2.0);
 const FINE: f64 = 1e-7;
 /// Damping: first and least, relative to the stiffness, and most, relative to the curvature (`Engine::stiffness`).
 const DAMPING: (f64, f64, f64) = (0.1, 0.03, 10.0);
+/// Full steps in a row after which the least damping goes down, by a factor of 10 with each of the next few.
+const FULL: usize = 10;
+const FALLS: usize = 8;
+/// Damping next to the solution: first and least.
+const NEAR: (f64, f64) = (1e-6, 1e-9);
 /// Share of the predicted decrease a step must keep.
 const ARMIJO: f64 = 1e-4;
 const ROUNDING: f64 = 1e-15;
@@ -68,6 +73,10 @@ pub(super) struct Engine<'a, R: Rows> {
     pub(super) best: Best,
     sigma: Option<f64>,
     damping: f64,
+    /// Full steps in a row.
+    full: usize,
+    /// Whether the interior point method has led next to the solution.
+    near: bool,
     pub(super) gram: Gram,
     iterations: usize,
     /// Multiplications of the current minimisation, and how many it may take before another way is looked for.
@@ -111,6 +120,8 @@ impl<'a, R: Rows> Engine<'a, R> {
             best: Best::new(size),
             sigma: None,
             damping: DAMPING.0,
+            full: 0,
+            near: false,
             gram: Gram::default(),
             iterations: 0,
             work: 0.0,
@@ -227,6 +238,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         let mut accuracy = LOOSE;
         let wait = if self.multipliers.iter().all(|v| *v == 0.0) { WAIT.0 } else { WAIT.1 };
         self.work = 0.0;
+        self.full = 0;
+        self.near = false;
         self.allowed = CHEAP;
         let (mut waited, mut status) = (0, Status::IterationLimit);
         let (mut last, mut leap) = (f64::INFINITY, 1);
@@ -239,6 +252,8 @@ impl<'a, R: Rows> Engine<'a, R> {
                     self.allowed = f64::INFINITY;
                     if self.interior(tolerance, control)? {
                         sigma = self.rows.largest_cap();
+                        self.damping = NEAR.0;
+                        self.near = true;
                         accuracy = (0.1 * tolerance).clamp(1e-13, FINE);
                     }
                 }
@@ -282,6 +297,7 @@ impl<'a, R: Rows> Engine<'a, R> {
         }
         self.spent += self.work;
         self.sigma = Some((sigma / 100.0).max(first));
+        self.damping = self.damping.max(DAMPING.1);
         self.settle(tolerance);
         let gap = self.best.relative_gap();
         status = match status {
@@ -466,12 +482,19 @@ impl<'a, R: Rows> Engine<'a, R> {
                 self.weights[at] = if length == 1.0 { new } else { self.weights[at] + length * step[at] };
             }
             self.damping = match length {
-                1.0 => (0.3 * self.damping).max(DAMPING.1),
+                1.0 => (0.3 * self.damping).max(self.least_damping()),
                 length if length < 0.2 => 4.0 * self.damping,
                 _ => self.damping,
             };
+            self.full = if length == 1.0 { self.full + 1 } else { 0 };
             return if hidden { Move::Blind } else { Move::Down };
         }
+    }
+
+    /// Of many full steps in a row each gains little: the damping is what holds them back.
+    fn least_damping(&self) -> f64 {
+        let falls = self.full.saturating_sub(FULL).min(FALLS) as i32;
+        if self.near { NEAR.1 } else { DAMPING.1 * 0.1f64.powi(falls) }
     }
 
     /// What the damping is relative to: the penalty over the squared norm of the coefficients, so that a step along which

@@ -13,6 +13,8 @@
 //! | flat | 1 for the rows of a class, 0 for all others: one and the same decision for all rows; for a cap that was given, not one that was put where the plain fit has its losses |
 //! | continuation | the slopes at the end point of the cap times 4, of that times 2, ... |
 //!
+//! From the best end a cap that was given is lowered or raised a little for a few rounds, in turns, and the end kept where that led lower.
+//!
 //! The rounds from weights h'(g(f)) end no higher than P(f): where algorithm 2 has converged, no higher than that.
 //!
 //! Each is followed by machines of its own, from the plain fit, so that cores share them. With more rows the starts are tried on some of
@@ -48,6 +50,15 @@ const TRIMMINGS: usize = 3;
 /// Classes up to which each by itself is a start.
 const MOST_FLAT: u32 = 4;
 const FACTORS: [f64; 3] = [8.0, 4.0, 2.0];
+
+/// Factors of the cap that lead out of local minima: where every start is tried these give up too few rows, else too many. And the
+/// rounds with such a cap.
+const LOWER: [f64; 5] = [0.9, 0.8, 0.7, 0.6, 0.5];
+const HIGHER: [f64; 1] = [1.1];
+const FEW_ROUNDS: usize = 5;
+
+/// Ends that differ by less, relatively, are the same.
+const TIE: f64 = 1e-12;
 
 /// How much is done for each start.
 pub(super) struct Effort {
@@ -110,6 +121,11 @@ pub(super) fn best<'a>(
         let others = Others::new(functions, settings, effort.alternations, &best);
         best = others.better_than(best, fresh, &rounds)?;
     }
+    let given = settings.cap == CapRule::Fixed && functions.loss.cap.is_finite();
+    if portfolio && given && effort.refined && best.status == Status::Converged && !best.exhausted {
+        let factors: &[f64] = if is_cheap(&problem) { &LOWER } else { &HIGHER };
+        best = by_nearby_caps(functions, best, factors, &rounds)?;
+    }
     if bounds.len() == 1 || best.status == Status::TimeLimit || !effort.refined {
         return Ok(best);
     }
@@ -119,6 +135,47 @@ pub(super) fn best<'a>(
 /// The bounds for comparing starts: all of them if there is one, else the first two.
 pub(super) fn rough(bounds: &[Arc<dyn Concave>]) -> &[Arc<dyn Concave>] {
     &bounds[..bounds.len().min(2)]
+}
+
+/// Out of a local minimum: a few rounds with each of other caps, and on from there with the cap itself. The lowest end is kept, and
+/// the next cap is tried from there.
+fn by_nearby_caps(functions: &mut Functions, mut best: Run, factors: &[f64], rounds: &Rounds) -> Result<Run> {
+    let own = functions.loss.clone();
+    for factor in factors {
+        if rounds.control.out_of_time() {
+            best.status = Status::TimeLimit;
+            break;
+        }
+        functions.go_to(&best.points);
+        functions.loss = own.with_cap(factor * own.cap);
+        let led = few_rounds(functions, rounds);
+        functions.loss = own.clone();
+        led?;
+        let weights = functions.slopes(&*working(&own));
+        if !functions.any(&weights) {
+            continue;
+        }
+        let run = rounds.run_from_point(functions, weights)?;
+        if !run.exhausted && run.objective < best.objective * (1.0 - TIE) {
+            let mut trace = std::mem::take(&mut best.trace);
+            super::append(&mut trace, &run.trace);
+            best = Run { trace, iterations: best.iterations + run.iterations, ..run };
+        }
+    }
+    functions.go_to(&best.points);
+    Ok(best)
+}
+
+/// Rounds from the current point, with the cap that the functions have now.
+fn few_rounds(functions: &mut Functions, rounds: &Rounds) -> Result<()> {
+    let weights = functions.slopes(&*working(&functions.loss));
+    if functions.any(&weights) {
+        let bounds = functions.loss.concave.bounds();
+        let options = Options { max_steps: FEW_ROUNDS, ..rounds.options.clone() };
+        let rounds = Rounds { bounds: rough(&bounds), decrease: COARSE_DECREASE, options: &options, ..*rounds };
+        rounds.run_from_point(functions, weights)?;
+    }
+    Ok(())
 }
 
 /// Goes on with the lower bounds of h.
@@ -260,7 +317,7 @@ impl Others {
                 continue;
             };
             // a tie goes to the earlier one, whatever the last digits say
-            let lower = run.objective < best.objective * (1.0 - 1e-12);
+            let lower = run.objective < best.objective * (1.0 - TIE);
             if !run.exhausted && (lower || best.exhausted) {
                 let late = best.status == Status::TimeLimit;
                 best = run;

@@ -30,7 +30,7 @@ use crate::error::Result;
 use couples::Couples;
 use entries::Entries;
 pub(super) use normal::Groups;
-use normal::{Normal, reduced};
+use normal::{Normal, reduced, spread_work};
 use terms::Terms;
 
 const MOST_STEPS: usize = 60;
@@ -118,8 +118,8 @@ impl<R: Rows> Engine<'_, R> {
         let groups = self.groups.get_or_insert_with(|| Groups::new(&self.columns));
         let (count, size) = (groups.len() as f64, reduced(self.rows.functions()) as f64);
         let unknowns = count * size;
-        let columns = (self.columns.cols() as f64).min(COLUMNS as f64 * unknowns);
-        let work = 0.5 * size * (size + 1.0) * count * count * columns + unknowns.powi(3) / 3.0;
+        let most = COLUMNS as f64 * unknowns;
+        let work = spread_work(&self.columns, groups, most, self.rows.functions()) + unknowns.powi(3) / 3.0;
         // with fewer columns than rows the engine's own equations are the smaller ones
         (unknowns <= MOST_UNKNOWNS as f64 && self.columns.cols() >= groups.len()).then_some(work)
     }

@@ -327,10 +327,56 @@ fn leaders_of(columns: &Columns, groups: &Groups, slot: usize) -> Vec<f64> {
     }
 }
 
+/// An entry of B_c.
+fn weight_of(entries: &Entries, place: usize, (one, other): (usize, usize), functions: usize) -> f64 {
+    let spread = |function: usize| entries.spread(place * functions + function);
+    let own = if one == other { spread(one) } else { 0.0 };
+    if functions == 1 { own } else { own - spread(one) * spread(other) / (0..functions).map(spread).sum::<f64>() }
+}
+
+/// As [`spread_matrix`], from lists of non-zeros.
+fn add_lists(matrix: &mut Mat<f64>, columns: &Columns, groups: &Groups, entries: &Entries, functions: usize) {
+    let (size, count) = (reduced(functions), groups.len());
+    for (place, &slot) in entries.slots.iter().enumerate() {
+        let Column::Sparse(rows, values) = columns.slot(slot) else { continue };
+        // rows with equal x are one
+        let leads = |row: u32| groups.leaders[groups.of[row as usize] as usize] == row;
+        let list: Vec<(usize, f64)> = (rows.iter().zip(values).filter(|(row, _)| leads(**row)))
+            .map(|(&row, &x)| (groups.of[row as usize] as usize, x))
+            .collect();
+        for one in 0..size {
+            for other in 0..=one {
+                let weight = weight_of(entries, place, (one, other), functions);
+                for &(j, x) in &list {
+                    let column = &mut matrix.col_as_slice_mut(other * count + j)[one * count..(one + 1) * count];
+                    // groups are in the order of their leaders: on the diagonal blocks the lower half will do
+                    list.iter()
+                        .filter(|(i, _)| one != other || *i >= j)
+                        .for_each(|&(i, y)| column[i] += weight * x * y);
+                }
+            }
+        }
+    }
+}
+
+/// Multiplications of [`spread_matrix`] for some columns, at most.
+pub(super) fn spread_work(columns: &Columns, groups: &Groups, most: f64, functions: usize) -> f64 {
+    let size = reduced(functions) as f64;
+    let each = match columns.is_sparse() {
+        true => columns.squared_counts(),
+        false => (groups.len() as f64).powi(2) * (columns.cols() as f64).min(most),
+    };
+    0.5 * size * (size + 1.0) * each
+}
+
 /// sum_c B_c x_c x_c', its lower half.
 fn spread_matrix(columns: &Columns, groups: &Groups, entries: &Entries, functions: usize) -> Mat<f64> {
     let (m, size, count) = (functions, reduced(functions), groups.len());
     let mut matrix: Mat<f64> = Mat::zeros(count * size, count * size);
+    if columns.is_sparse() {
+        add_lists(&mut matrix, columns, groups, entries, functions);
+        return matrix;
+    }
     let places: Vec<usize> = (0..entries.slots.len()).collect();
     let mut plain = vec![0.0; count * CHUNK];
     let mut weighted = vec![0.0; count * CHUNK];
@@ -342,10 +388,7 @@ fn spread_matrix(columns: &Columns, groups: &Groups, entries: &Entries, function
             for other in 0..=one {
                 let each = places.iter().zip(plain.chunks_exact(count).zip(weighted.chunks_exact_mut(count)));
                 for (&place, (x, out)) in each {
-                    let spread = |function: usize| entries.spread(place * m + function);
-                    let own = if one == other { spread(one) } else { 0.0 };
-                    let total: f64 = (0..m).map(spread).sum();
-                    let weight = if m == 1 { own } else { own - spread(one) * spread(other) / total };
+                    let weight = weight_of(entries, place, (one, other), m);
                     out.iter_mut().zip(x).for_each(|(out, x)| *out = weight * x);
                 }
                 let block = matrix.as_mut().submatrix_mut(one * count, other * count, count, count);
