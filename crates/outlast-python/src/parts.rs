@@ -8,7 +8,7 @@ use crate::matrix::Matrix;
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use outlast::data::ChunkView;
 use outlast::model::StreamRequest;
-use outlast::solver::stream::{Answer, Messages, Request};
+use outlast::solver::stream::{Answer, MOST_SENT, Messages, Request};
 use outlast::{Class, ClassWeight, Error};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -223,7 +223,10 @@ pub fn fit_parts(
     let model = gate::run_asking(py, threads, progress, ask, move |control, ask| {
         let control = limit.map_or(control, |limit| control.time_limit(limit));
         let mut passes = Messages { cols: size.1, rows: size.0, shift: shift.unwrap_or_default(), ask };
-        method.fit_passes(&mut passes, &StreamRequest { classes: &classes, feature_names, memory, control })
+        method.fit_passes(
+            &mut passes,
+            &StreamRequest { classes: &classes, feature_names, memory, sums: MOST_SENT, control },
+        )
     })?;
     Ok(Fitted { model })
 }

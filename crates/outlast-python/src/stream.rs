@@ -6,6 +6,7 @@ use crate::fitted::Fitted;
 use crate::gate;
 use outlast::io::{ReadOptions, Stream, StreamOptions, TargetColumn, open_stream};
 use outlast::model::StreamRequest;
+use outlast::solver::stream::MOST_SENT;
 use outlast::{ClassWeight, FitRequest};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -112,7 +113,10 @@ pub fn fit_files(
                 }
                 Stream::Cached { mut rows, feature_names, .. } => {
                     let feature_names = feature_names.as_deref();
-                    method.fit_chunks(&mut rows, &StreamRequest { classes, feature_names, memory, control })
+                    method.fit_chunks(
+                        &mut rows,
+                        &StreamRequest { classes, feature_names, memory, sums: MOST_SENT, control },
+                    )
                 }
             }
         },

@@ -5,6 +5,7 @@
 use outlast::data::{Chunk, Parts};
 use outlast::io::{ReadOptions, model_from_bytes, model_to_bytes, read_from};
 use outlast::model::StreamRequest;
+use outlast::solver::stream::MOST_SENT;
 use outlast::{
     Ablation, Capped, Centroid, Control, Dense, Estimator, FitRequest, Kernel, Labels, LeaveOneOut, Loss, Lq, Penalty,
     Truncated,
@@ -64,8 +65,13 @@ fn round(random: &mut Random, methods: &[Box<dyn Estimator>]) -> outlast::Result
         assert_eq!(again.predict_codes(&x)?, model.predict_codes(&x)?);
     }
     let part = Chunk { x: shifted.iter().map(|&v| v as f32).collect(), codes, ..Chunk::default() };
-    let request =
-        StreamRequest { classes: labels.classes(), feature_names: None, memory: 1 << 26, control: Control::default() };
+    let request = StreamRequest {
+        classes: labels.classes(),
+        feature_names: None,
+        memory: 1 << 26,
+        sums: MOST_SENT,
+        control: Control::default(),
+    };
     Truncated::new(1.0).kernel(Kernel::Linear).fit_chunks(&mut Parts::new(d, vec![part]), &request)?;
     let text: String = shifted.chunks(d).map(|row| format!("{},{},a\n", row[0], row[1])).collect();
     read_from(text.as_bytes(), "soak.csv", &ReadOptions::default())?;

@@ -4,6 +4,7 @@
 
 use outlast::data::{Chunk, Chunks};
 use outlast::model::StreamRequest;
+use outlast::solver::stream::MOST_SENT;
 use outlast::{Class, Control, Estimator, Kernel, Result, Truncated};
 use rayon::prelude::*;
 use std::time::Instant;
@@ -66,8 +67,13 @@ fn main() -> Result<()> {
     let counts = std::env::args().skip(1).filter_map(|text| text.parse::<u64>().ok());
     for rows in counts {
         let start = Instant::now();
-        let request =
-            StreamRequest { classes: &classes, feature_names: None, memory: 256 << 20, control: Control::default() };
+        let request = StreamRequest {
+            classes: &classes,
+            feature_names: None,
+            memory: 256 << 20,
+            sums: MOST_SENT,
+            control: Control::default(),
+        };
         let model = method.fit_chunks(&mut Made { rows, at: 0 }, &request)?;
         let (summary, seconds) = (&model.summary, start.elapsed().as_secs_f64());
         println!(

@@ -8,6 +8,7 @@ use crate::output::{self, Pairs, class_json, class_text, classes_text, count, cs
 use crate::watch::Watch;
 use outlast::error::{quoted, shown};
 use outlast::model::{Rows, StreamRequest};
+use outlast::solver::stream::MOST_SENT;
 use outlast::{Class, Dense, FitRequest, KernelFunction, Labels, Model, Penalty, Status, io};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -168,8 +169,10 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
         |_| false,
         |control| {
             let names = feature_names.as_deref();
-            parameters
-                .fit_chunks(&mut rows, &StreamRequest { classes: &classes, feature_names: names, memory, control })
+            parameters.fit_chunks(
+                &mut rows,
+                &StreamRequest { classes: &classes, feature_names: names, memory, sums: MOST_SENT, control },
+            )
         },
     )?;
     let fit_seconds = start.elapsed().as_secs_f64();

@@ -2,6 +2,7 @@
 
 use outlast::data::{Chunk, Chunks, Parts};
 use outlast::model::{ClassWeight, Function, StreamRequest};
+use outlast::solver::stream::MOST_SENT;
 use outlast::{
     Capped, Class, Control, Dense, Estimator, FitRequest, Kernel, Labels, Lq, Model, Penalty, Status, Truncated,
     Truncation,
@@ -85,7 +86,7 @@ impl Data {
     }
 
     fn stream(&self, method: &dyn Estimator, sizes: &[usize], weights: Option<&[f64]>) -> Model {
-        stream(method, &mut self.parts(sizes, weights), &self.names())
+        stream(method, &mut self.parts(sizes, weights), &self.names(), MOST_SENT)
     }
 
     fn in_memory(&self, method: &dyn Estimator, weights: Option<&[f64]>) -> Model {
@@ -120,8 +121,8 @@ impl Data {
     }
 }
 
-fn stream(method: &dyn Estimator, rows: &mut dyn Chunks, classes: &[Class]) -> Model {
-    let request = StreamRequest { classes, feature_names: None, memory: MEMORY, control: Control::default() };
+fn stream(method: &dyn Estimator, rows: &mut dyn Chunks, classes: &[Class], sums: usize) -> Model {
+    let request = StreamRequest { classes, feature_names: None, memory: MEMORY, sums, control: Control::default() };
     method.fit_chunks(rows, &request).unwrap()
 }
 
@@ -380,8 +381,13 @@ fn what_chunks_cannot_do_is_refused_by_name() {
     let data = data(50, 2, 2, 1);
     let refusal = |method: &Truncated| {
         let classes = data.names();
-        let request =
-            StreamRequest { classes: &classes, feature_names: None, memory: MEMORY, control: Control::default() };
+        let request = StreamRequest {
+            classes: &classes,
+            feature_names: None,
+            memory: MEMORY,
+            sums: MOST_SENT,
+            control: Control::default(),
+        };
         method.fit_chunks(&mut data.parts(&[], None), &request).unwrap_err().to_string()
     };
     assert!(refusal(&Truncated::new(1.0)).contains("kernel"));
@@ -424,4 +430,102 @@ fn hostile_rows_end_with_an_answer() {
             }
         }
     }
+}
+
+/// With a limit of no numbers at all every table is a wide one.
+fn check_wide(data: &Data, method: &dyn Estimator, solver: &str, tolerance: f64) -> Model {
+    let found = stream(method, &mut data.parts(&[7001, 0, 12, 9000], None), &data.names(), 0);
+    let wanted = data.in_memory(method, None);
+    let (own, memory) = (&found.summary, &wanted.summary);
+    let passes = own.details.get("passes").unwrap();
+    println!("{solver} {passes} passes, gap {:.1e}, {} against {}", own.gap, own.objective, memory.objective);
+    assert_eq!(own.solver, solver);
+    assert_eq!(own.status, Status::Converged, "gap {:e}", own.gap);
+    assert!(own.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", own.trace);
+    assert!(own.objective <= memory.objective * (1.0 + tolerance), "{} is above {}", own.objective, memory.objective);
+    found
+}
+
+#[test]
+fn many_columns_by_products() {
+    for (classes, truncation) in
+        [(2, Truncation::Off), (2, Truncation::Auto), (3, Truncation::Off), (3, Truncation::Auto)]
+    {
+        let data = data(30_000, 12, classes, 70 + classes as u64);
+        let method = linear(0.01).truncation(truncation).tol(1e-4);
+        // truncated losses of three classes end in another minimum
+        let tolerance = if classes == 3 && truncation == Truncation::Auto { 3.0 * CLOSE } else { CLOSE };
+        let model = check_wide(&data, &method, "linear-stream-cg", tolerance);
+        assert_near(model.summary.objective, data.objective(&model, |_| 0.01, own), 1e-9);
+        assert_eq!(model.summary.outliers > 0, truncation == Truncation::Auto);
+    }
+    let four = data(24_000, 10, 2, 77);
+    check_wide(
+        &four,
+        &linear(0.01).fit_intercept(false).truncation(Truncation::Off).tol(1e-4),
+        "linear-stream-cg",
+        CLOSE,
+    );
+    for (classes, power, cap) in [(2, 2.0, 4.0), (3, 2.0, 5.0), (2, 1.5, f64::INFINITY), (3, 1.5, 4.0)] {
+        let data = data(24_000, 8, classes, 80 + classes as u64);
+        check_wide(&data, &Capped::new(0.1).power(power).cap(cap), "linear-stream-cg", CLOSE);
+    }
+    for classes in [2, 3] {
+        let data = data(24_000, 8, classes, 90 + classes as u64);
+        check_wide(&data, &Lq::new(0.001).q(1.5).tol(1e-4), "linear-stream-cg", CLOSE);
+    }
+}
+
+#[test]
+fn many_columns_by_those_in_use() {
+    for (classes, q) in [(2, 1.0), (3, 1.0), (2, 0.5), (3, 0.5)] {
+        // most columns are noise
+        let mut data = data(24_000, 4, classes, 100 + classes as u64);
+        let mut uniform = random(7);
+        let noise = |x: &[f32], uniform: &mut dyn FnMut() -> f64| {
+            x.iter().copied().chain((0..16).map(|_| 4.0 * uniform() as f32 - 2.0)).collect::<Vec<f32>>()
+        };
+        data.x = data.x.chunks_exact(4).flat_map(|row| noise(row, &mut uniform)).collect();
+        data.cols = 20;
+        let method = Lq::new(0.001).q(q).tol(1e-4);
+        let found = check_wide(&data, &method, "linear-stream-columns", CLOSE);
+        let wanted = data.in_memory(&method, None);
+        assert_eq!(found.selected(), wanted.selected(), "{classes} classes, q = {q}");
+        assert!(found.selected().is_some_and(|used| used.len() < 20));
+    }
+    let data = data(24_000, 8, 2, 110);
+    for penalty in [Penalty::L1, Penalty::AdaptiveL1] {
+        let method = linear(0.002).penalty(penalty).truncation(Truncation::Off).tol(1e-4);
+        check_wide(&data, &method, "linear-stream-columns", CLOSE);
+    }
+}
+
+/// Noise, but for a tenth of the columns at most.
+fn noisy(rows: usize, cols: usize) -> Data {
+    let mut data = data(rows, 1, 2, 120);
+    let mut uniform = random(8);
+    let mut row = |code: u32| {
+        let mut noise = (0..cols).map(|_| (2.0 * uniform() - 1.0) as f32).collect::<Vec<f32>>();
+        noise[..20].iter_mut().for_each(|x| *x += if code == 1 { 0.3 } else { -0.3 });
+        noise
+    };
+    data.x = data.codes.iter().flat_map(|code| row(*code)).collect();
+    data.cols = cols;
+    data
+}
+
+#[test]
+fn hundreds_of_columns_by_products() {
+    check_wide(&noisy(20_000, 300), &linear(1e-3).tol(1e-3), "linear-stream-cg", 1e-3);
+}
+
+#[test]
+fn a_table_too_wide_for_matrices_is_solved_without() {
+    // more rows than a sample has; with so small a C next to nothing is learnt, and that in no time
+    let data = noisy(2_600, 2_100);
+    let method = linear(1e-9).tol(1e-3);
+    let found = data.stream(&method, &[1500, 0, 700], None);
+    assert_eq!(found.summary.solver, "linear-stream-cg");
+    assert_eq!(found.summary.status, Status::Converged, "gap {:e}", found.summary.gap);
+    assert_near(found.summary.objective, data.in_memory(&method, None).summary.objective, CLOSE);
 }

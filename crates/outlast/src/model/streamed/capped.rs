@@ -58,6 +58,7 @@ impl Capped {
             starts: start_of(start),
             intercept: self.common.fit_intercept,
             memory: request.memory,
+            sums: request.sums,
         };
         let options: Options = self.common.options(self.common.tol, None);
         let found = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;

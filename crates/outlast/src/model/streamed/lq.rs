@@ -41,6 +41,7 @@ impl Lq {
             starts: start_of(prepared.on_sample(self, request)?),
             intercept: self.common.fit_intercept,
             memory: request.memory,
+            sums: request.sums,
         };
         if self.q < 1.0 {
             // zeros are for good: a start that has fewer of them

@@ -27,13 +27,14 @@ const LEAST_MEMORY: usize = 1 << 24;
 /// ```
 /// use outlast::data::{Chunk, Parts};
 /// use outlast::model::StreamRequest;
+/// use outlast::solver::stream::MOST_SENT;
 /// use outlast::{Class, Control, Estimator, Kernel, Truncated};
 ///
 /// let part = |x: [f32; 2], codes: [u32; 2]| Chunk { x: x.to_vec(), codes: codes.to_vec(), ..Chunk::default() };
 /// let mut rows = Parts::new(1, vec![part([0.0, 1.0], [0, 0]), part([2.0, 3.0], [1, 1])]);
 /// let classes = [Class::from("high"), Class::from("low")];
 /// let request =
-///     StreamRequest { classes: &classes, feature_names: None, memory: 1 << 26, control: Control::default() };
+///     StreamRequest { classes: &classes, feature_names: None, memory: 1 << 26, sums: MOST_SENT, control: Control::default() };
 /// let model = Truncated::new(10.0).kernel(Kernel::Linear).fit_chunks(&mut rows, &request)?;
 /// assert_eq!(model.summary.rows, 4);
 /// # Ok::<(), outlast::Error>(())
@@ -46,6 +47,8 @@ pub struct StreamRequest<'a> {
     pub feature_names: Option<&'a [String]>,
     /// Bytes that may be used beside a chunk, at least 16 MB.
     pub memory: usize,
+    /// Numbers of a pass above which no matrices of all columns are sent, see [`stream::Task::sums`].
+    pub sums: usize,
     /// Progress, interrupt, time limit.
     pub control: Control<'a>,
 }
@@ -168,7 +171,7 @@ impl Prepared {
             fit_intercept: common.fit_intercept,
             tol: common.tol,
             max_iter: common.max_iter,
-            solver: stream::NAME.to_string(),
+            solver: found.solver.to_string(),
             rows: self.class_rows.iter().sum(),
             class_rows: self.class_rows,
             outliers: found.outliers as usize,

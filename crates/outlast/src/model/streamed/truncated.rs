@@ -39,6 +39,7 @@ impl Truncated {
             starts: Vec::new(),
             intercept: self.common.fit_intercept,
             memory: request.memory,
+            sums: request.sums,
         };
         let options: Options = self.common.options(self.common.tol, None);
         let coefficients = rows.cols() * if k == 2 { 1 } else { k };

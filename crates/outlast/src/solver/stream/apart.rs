@@ -39,14 +39,14 @@ struct Growing {
 impl Growing {
     fn new(spec: &Spec) -> Growing {
         let gram = |order: usize| GramSum::with_tile(spec.isa, padded(order), TILE);
-        let curved = matches!(spec.shape, Shape::Capped { power, .. } if power < 2.0);
+        let curved = !spec.wide && matches!(spec.shape, Shape::Capped { power, .. } if power < 2.0);
         Growing {
             value: 0.0,
             loss: 0.0,
             blurred: 0.0,
             beyond: 0,
             gradient: vec![0.0; spec.size()],
-            near: (0..spec.functions).map(|_| gram(spec.order())).collect(),
+            near: (0..if spec.wide { 0 } else { spec.functions }).map(|_| gram(spec.order())).collect(),
             // a row brings its own 1, so the last entry of the last function is the one that is added to a tile's rows
             far: (0..usize::from(curved)).map(|_| gram(spec.size())).collect(),
             factors: Vec::new(),
@@ -170,8 +170,10 @@ fn apart_row(
         sums.value += cap * smoothed;
         sums.blurred += cap * (smoothed - z.max(0.0));
         sums.factors[function * place.1 + place.0] += cap * q;
-        if t < 1.0 {
-            sums.near[function].push(x, spec.unit, cap / width);
+        if t < 1.0
+            && let Some(near) = sums.near.get_mut(function)
+        {
+            near.push(x, spec.unit, cap / width);
         }
     }
 }
@@ -202,7 +204,9 @@ fn capped_row(
     for (function, &r) in sums.residuals.iter().enumerate().filter(|(_, r)| **r > 0.0) {
         let sign = sign(spec, of.0, function);
         sums.factors[function * place.1 + place.0] -= 2.0 * cap * slope * sign * r;
-        sums.near[function].push(x, spec.unit, 2.0 * cap * slope);
+        if let Some(near) = sums.near.get_mut(function) {
+            near.push(x, spec.unit, 2.0 * cap * slope);
+        }
     }
     if curvature < 0.0
         && let [far] = &mut sums.far[..]
@@ -218,13 +222,13 @@ fn capped_row(
 }
 
 /// y_ij
-fn sign(spec: &Spec, code: u32, function: usize) -> f64 {
+pub(super) fn sign(spec: &Spec, code: u32, function: usize) -> f64 {
     let class = if spec.functions == 1 { 1 } else { function };
     if code as usize == class { 1.0 } else { -1.0 }
 }
 
 /// r of every function; returns g.
-fn residuals(spec: &Spec, code: u32, scores: &[f64], out: &mut [f64]) -> f64 {
+pub(super) fn residuals(spec: &Spec, code: u32, scores: &[f64], out: &mut [f64]) -> f64 {
     let mut g = 0.0;
     for (function, (r, score)) in out.iter_mut().zip(scores).enumerate() {
         *r = (1.0 - sign(spec, code, function) * score).max(0.0);
@@ -281,6 +285,7 @@ mod tests {
             unit: 0.5,
             intercept: true,
             shape,
+            wide: false,
             isa: Isa::detect(),
         }
     }

@@ -28,6 +28,7 @@
 
 mod apart;
 mod band;
+mod columns;
 mod newton;
 mod passes;
 mod rounds;
@@ -35,6 +36,7 @@ mod separable;
 mod smooth;
 mod sums;
 mod survey;
+mod wide;
 
 #[cfg(feature = "wire")]
 pub use self::passes::Messages;
@@ -54,7 +56,10 @@ use crate::solver;
 use std::ops::Range;
 
 /// The solver's name.
-pub const NAME: &str = "linear-stream";
+pub const NAME: &str = NAMES[0];
+/// What it goes by in an answer: with Gram matrices of all columns, with products of Hessians and vectors, with Gram matrices of the
+/// columns in use.
+pub const NAMES: [&str; 3] = ["linear-stream", "linear-stream-cg", "linear-stream-columns"];
 /// rho is kept within these bounds, as in memory.
 const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// Relative gap of the sample's problem.
@@ -66,6 +71,10 @@ const MOST_SAMPLED: usize = 100_000;
 const FEWEST: usize = 2000;
 /// Most numbers of the Gram matrices of a pass: 1 GB.
 const MOST_SUMS: usize = 1 << 27;
+/// Numbers of a pass, unless more is allowed: from there on vectors are sent, and no matrices of all columns.
+pub const MOST_SENT: usize = 1 << 22;
+/// What is not worth a pass where every product is one: a share of the tolerance, and at most.
+const LITTLE: (f64, f64) = (0.1, 5e-5);
 /// Share of the memory for the rows gathered: their solver takes several times as much as they do.
 const SHARE: usize = 12;
 
@@ -97,6 +106,8 @@ pub struct Task {
     pub intercept: bool,
     /// Bytes that may be used beside a chunk.
     pub memory: usize,
+    /// Most numbers of an answer's Gram matrices, usually [`MOST_SENT`].
+    pub sums: usize,
 }
 
 /// The answer. There is nothing about single rows.
@@ -120,6 +131,8 @@ pub struct Streamed {
     pub gathered: usize,
     /// How it ended.
     pub status: Status,
+    /// One of [`NAMES`].
+    pub solver: &'static str,
 }
 
 /// What a row costs.
@@ -153,6 +166,8 @@ struct Spec {
     unit: f64,
     intercept: bool,
     shape: Shape,
+    /// Whether Hessians are told by products.
+    wide: bool,
     #[cfg_attr(feature = "wire", serde(skip, default = "Isa::detect"))]
     isa: Isa,
 }
@@ -170,10 +185,7 @@ impl Spec {
 
     /// Gram matrices of a Hessian.
     fn pairs(&self) -> usize {
-        match self.shape {
-            Shape::Margin if self.functions > 1 => self.functions * (self.functions - 1) / 2,
-            _ => self.functions,
-        }
+        pairs(self.shape, self.functions)
     }
 
     fn terms(&self, code: u32) -> &[(u32, f64)] {
@@ -214,6 +226,8 @@ struct Work<'a> {
     separable: Option<Separable>,
     /// What P was divided by.
     largest: f64,
+    /// What is not worth a pass, relative to the objective, beyond what never is.
+    little: f64,
     control: &'a Control<'a>,
 }
 
@@ -292,7 +306,8 @@ impl Work<'_> {
             }),
         };
         let options = Options { tolerance: SAMPLE_TOLERANCE, start: None, ..options.clone() };
-        let solution = solver::solve(solver::linear::NAME, &problem, &options, &self.control.silent())?;
+        let name = if spec.wide { solver::choose::choose("auto", &problem)? } else { solver::linear::NAME };
+        let solution = solver::solve(name, &problem, &options, &self.control.silent())?;
         let weights = solution.weights.unwrap_or_default();
         let rows = weights.chunks_exact(spec.cols).zip(&solution.intercepts);
         Ok(rows.flat_map(|(w, b)| w.iter().chain([b]).copied()).collect())
@@ -328,6 +343,7 @@ fn room(cols: usize, classes: usize, memory: usize) -> usize {
 ///     starts: Vec::new(),
 ///     intercept: true,
 ///     memory: 1 << 24,
+///     sums: stream::MOST_SENT,
 /// };
 /// let survey = stream::survey(&mut passes, 2, 1000, 0, &Control::default())?;
 /// let found = stream::solve(&mut passes, survey, &task, &Options::default(), &Control::default())?;
@@ -342,8 +358,6 @@ pub fn solve(
     options: &Options,
     control: &Control,
 ) -> Result<Streamed> {
-    let cols = passes.cols();
-    let functions = if task.classes == 2 { 1 } else { task.classes };
     if task.loss.base().name() != "hinge" {
         let allowed = format!("used with the hinge loss only, not {}", task.loss.base().name());
         return Err(Error::parameter("solver", NAME, allowed));
@@ -351,47 +365,110 @@ pub fn solve(
     if task.classes < 2 || task.terms.len() != task.classes || survey.rows.len() != task.classes {
         return Err(Error::shape("y", format!("{} classes", task.classes), "at least 2, with terms for each"));
     }
-    let shift = passes.shift().to_vec();
-    let shifted = !shift.is_empty();
-    if shifted && !task.intercept {
+    if !passes.shift().is_empty() && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    let largest = survey.largest_cap(task);
-    if survey.total() == 0 || !(largest > 0.0) {
-        return Err(Error::shape("X", "no row of positive weight", "at least one of every class"));
+    let wide = task.numbers(passes.cols()) > task.sums;
+    match &task.penalty {
+        Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, &survey, task, penalty, options, control),
+        _ => solve_by(passes, survey, task, wide, options, control),
     }
-    let unit = survey.unit();
-    let ridge = (unit / largest) * unit;
-    let terms = |list: &Vec<(u32, f64)>| list.iter().map(|(anchor, cap)| (*anchor, cap / largest)).collect();
-    let spec = Spec {
-        cols,
-        classes: task.classes,
-        functions,
-        terms: task.terms.iter().map(terms).collect(),
-        ceiling: task.loss.truncation().map_or(f64::INFINITY, |s| 1.0 - s),
-        ridge: ridge.clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
-        unit,
-        intercept: task.intercept,
-        shape: task.shape,
-        isa: Isa::detect(),
-    };
-    let sums = spec.pairs() * spec.order() * spec.order();
-    if sums > MOST_SUMS {
-        let found = format!("{cols} columns for {functions} functions, whose sums are {sums} numbers");
-        return Err(Error::shape("X", found, format!("at most {MOST_SUMS} numbers: fewer columns, or rows in memory")));
+}
+
+/// Gram matrices of a Hessian.
+fn pairs(shape: Shape, functions: usize) -> usize {
+    match shape {
+        Shape::Margin if functions > 1 => functions * (functions - 1) / 2,
+        _ => functions,
     }
-    let shrink = (spec.ridge / ridge).min(1.0);
-    let metric = survey.metric(task);
-    let normalised = |penalty: &Separable| {
-        // P is divided by the largest cap, features are multiplied by the unit
-        let factor = unit.powf(penalty.q) / largest;
-        Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
-    };
-    let separable = task.penalty.as_ref().map(normalised);
-    let mut work =
-        Work { asking: Asking { passes, control, count: 1 }, spec, survey, metric, separable, largest, control };
+}
+
+impl Task {
+    fn functions(&self) -> usize {
+        if self.classes == 2 { 1 } else { self.classes }
+    }
+
+    /// Numbers of the Gram matrices of so many columns.
+    fn numbers(&self, cols: usize) -> usize {
+        let whole = if matches!(self.shape, Shape::Capped { power, .. } if power < 2.0) { self.functions() } else { 0 };
+        (pairs(self.shape, self.functions()) + whole * whole).saturating_mul((cols + 1).saturating_mul(cols + 1))
+    }
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        passes: &'a mut dyn Passes,
+        survey: Survey,
+        task: &Task,
+        wide: bool,
+        control: &'a Control<'a>,
+    ) -> Result<Self> {
+        let cols = passes.cols();
+        let largest = survey.largest_cap(task);
+        if survey.total() == 0 || !(largest > 0.0) {
+            return Err(Error::shape("X", "no row of positive weight", "at least one of every class"));
+        }
+        let unit = survey.unit();
+        let terms = |list: &Vec<(u32, f64)>| list.iter().map(|(anchor, cap)| (*anchor, cap / largest)).collect();
+        let spec = Spec {
+            cols,
+            classes: task.classes,
+            functions: task.functions(),
+            terms: task.terms.iter().map(terms).collect(),
+            ceiling: task.loss.truncation().map_or(f64::INFINITY, |s| 1.0 - s),
+            ridge: ridge(unit, largest).clamp(RIDGE_RANGE.0, RIDGE_RANGE.1),
+            unit,
+            intercept: task.intercept,
+            shape: task.shape,
+            wide,
+            isa: Isa::detect(),
+        };
+        let numbers = task.numbers(cols);
+        if !wide && numbers > MOST_SUMS {
+            let found = format!("{cols} columns for {} functions, whose sums are {numbers} numbers", spec.functions);
+            let allowed = format!("at most {MOST_SUMS} numbers: fewer columns, or rows in memory");
+            return Err(Error::shape("X", found, allowed));
+        }
+        let metric = survey.metric(task);
+        let normalised = |penalty: &Separable| {
+            // P is divided by the largest cap, features are multiplied by the unit
+            let factor = unit.powf(penalty.q) / largest;
+            Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
+        };
+        let separable = task.penalty.as_ref().map(normalised);
+        let asking = Asking { passes, control, count: 1 };
+        Ok(Work { asking, spec, survey, metric, separable, largest, little: 0.0, control })
+    }
+}
+
+/// rho before it is kept within bounds.
+fn ridge(unit: f64, largest: f64) -> f64 {
+    (unit / largest) * unit
+}
+
+/// Solves with the Hessian of all columns, told by Gram matrices or by products.
+fn solve_by(
+    passes: &mut dyn Passes,
+    survey: Survey,
+    task: &Task,
+    wide: bool,
+    options: &Options,
+    control: &Control,
+) -> Result<Streamed> {
+    let cols = passes.cols();
+    let shift = passes.shift().to_vec();
+    let mut work = Work::new(passes, survey, task, wide, control)?;
+    let (unit, largest) = (work.spec.unit, work.largest);
+    if wide {
+        work.little = (LITTLE.0 * options.tolerance).min(LITTLE.1);
+    }
+    let shrink = (work.spec.ridge / ridge(unit, largest)).min(1.0);
     let most = room(cols, task.classes, task.memory).clamp(FEWEST, MOST_GATHERED);
     let mut best = match task.shape == Shape::Margin && task.penalty.is_none() {
+        true if wide => {
+            let starts = work.wide_starts(task, options)?;
+            work.smoothly(starts, options)?
+        }
         true => work.run(task, options, most)?,
         false => {
             let inverse = 1.0 / (shrink * unit);
@@ -406,7 +483,7 @@ pub fn solve(
         .for_each(|row| row[..cols].iter_mut().for_each(|w| *w *= shrink * work.spec.unit));
     let weights: Vec<f64> = best.theta.chunks_exact(order).flat_map(|row| row[..cols].iter().copied()).collect();
     let mut intercepts: Vec<f64> = best.theta.chunks_exact(order).map(|row| row[cols]).collect();
-    if shifted {
+    if !shift.is_empty() {
         for (b, w) in intercepts.iter_mut().zip(weights.chunks_exact(cols.max(1))) {
             *b -= dot(w, &shift);
         }
@@ -425,6 +502,7 @@ pub fn solve(
         passes: work.asking.count,
         gathered: best.gathered,
         status: best.status,
+        solver: NAMES[usize::from(wide)],
     })
 }
 

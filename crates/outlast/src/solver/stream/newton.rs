@@ -32,8 +32,8 @@ impl Work<'_> {
         };
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
-            let Some((direction, slope)) = self.step(&theta, &sums, damping) else { break };
-            if !(-slope > little * value.abs()) || self.control.out_of_time() {
+            let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else { break };
+            if !(-slope > little.max(0.1 * self.little) * value.abs()) || self.control.out_of_time() {
                 break;
             }
             let along =
@@ -68,7 +68,21 @@ impl Work<'_> {
     }
 
     /// A step, and the decrease that it promises, below 0.
-    pub(super) fn step(&self, theta: &[f64], sums: &Sums, damping: f64) -> Option<(Vec<f64>, f64)> {
+    pub(super) fn step(
+        &mut self,
+        theta: &[f64],
+        sums: &Sums,
+        (width, damping): (f64, f64),
+    ) -> Result<Option<(Vec<f64>, f64)>> {
+        if self.spec.wide {
+            self.wide_step(theta, sums, (width, damping))
+        } else {
+            Ok(self.full_step(theta, sums, damping))
+        }
+    }
+
+    /// The same by matrices.
+    fn full_step(&self, theta: &[f64], sums: &Sums, damping: f64) -> Option<(Vec<f64>, f64)> {
         let Some(penalty) = &self.separable else {
             let gradient = self.gradient(theta, sums);
             let direction = self.direction(sums, &gradient, damping)?;

@@ -10,8 +10,10 @@
 
 use super::Spec;
 use super::band::{Band, Found, partition_band};
+use super::columns::some_columns;
 use super::sums::{State, Sums, partition_losses, partition_ray, partition_statistics};
 use super::survey::{Survey, SurveyAsk, partition_survey};
+use super::wide::partition_products;
 use crate::control::Control;
 use crate::data::{Chunk, ChunkView, Chunks};
 use crate::error::{Error, Result};
@@ -25,10 +27,36 @@ pub struct Request(pub(super) Ask);
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Ask {
     Survey(SurveyAsk),
-    Statistics { spec: Spec, state: State },
-    Ray { spec: Spec, ends: [Vec<f64>; 2], steps: Vec<f64>, width: f64 },
-    Losses { spec: Spec, thetas: Vec<Vec<f64>> },
-    Gather { spec: Spec, now: Band, before: Option<Band>, most: usize },
+    Statistics {
+        spec: Spec,
+        state: State,
+    },
+    Ray {
+        spec: Spec,
+        ends: [Vec<f64>; 2],
+        steps: Vec<f64>,
+        width: f64,
+    },
+    Losses {
+        spec: Spec,
+        thetas: Vec<Vec<f64>>,
+    },
+    Gather {
+        spec: Spec,
+        now: Band,
+        before: Option<Band>,
+        most: usize,
+    },
+    Products {
+        spec: Spec,
+        state: State,
+        along: Vec<f64>,
+    },
+    /// The same of some columns.
+    Columns {
+        columns: Vec<u32>,
+        ask: Box<Ask>,
+    },
 }
 
 /// What some rows answer to a [`Request`].
@@ -67,6 +95,13 @@ impl Request {
             Ask::Gather { spec, now, before, most } => {
                 self.fits(rows, spec)?;
                 Told::Gather(partition_band(rows, spec, now, before.as_ref(), *most, parallel))
+            }
+            Ask::Products { spec, state, along } => {
+                self.fits(rows, spec)?;
+                Told::Values(partition_products(rows, spec, state, along, parallel))
+            }
+            Ask::Columns { columns, ask } => {
+                return Request((**ask).clone()).answer(&some_columns(rows, columns)?.view(), parallel);
             }
         };
         Ok(Answer(told))
@@ -207,7 +242,7 @@ mod wire {
     use crate::error::{Error, Result};
     use serde::{Serialize, de::DeserializeOwned};
 
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
 
     fn write(value: &impl Serialize) -> Result<Vec<u8>> {
         let wrong =
@@ -292,6 +327,14 @@ impl Asking<'_> {
         }
     }
 
+    /// The products of both parts of the Hessian with a vector.
+    pub fn products(&mut self, spec: &Spec, state: State, along: &[f64]) -> Result<Vec<f64>> {
+        match self.told(Ask::Products { spec: spec.clone(), state, along: along.to_vec() })? {
+            Told::Values(values) if values.len() == 2 * along.len() => Ok(values),
+            _ => Err(unexpected()),
+        }
+    }
+
     pub fn gather(&mut self, spec: &Spec, now: &Band, before: Option<&Band>, most: usize) -> Result<Found> {
         let (spec, now, before) = (spec.clone(), now.clone(), before.cloned());
         match self.told(Ask::Gather { spec, now, before, most })? {
@@ -303,7 +346,7 @@ impl Asking<'_> {
 
 #[cfg(all(test, feature = "wire"))]
 mod tests {
-    use super::super::{Options, Shape, Task, sample_size, solve, survey};
+    use super::super::{MOST_SENT, Options, Shape, Task, sample_size, solve, survey};
     use super::*;
     use crate::data::Parts;
     use crate::problem::Loss;
@@ -334,6 +377,7 @@ mod tests {
             starts: Vec::new(),
             intercept: true,
             memory: 1 << 20,
+            sums: MOST_SENT,
         }
     }
 

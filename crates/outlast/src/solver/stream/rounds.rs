@@ -23,6 +23,9 @@ const TINY_WIDTH: f64 = 1e-12;
 const LEAST_WIDTH: f64 = 1e-5;
 const HALVINGS: i32 = 14;
 
+/// Movement of the scores between two starts that are one.
+const SAME: f64 = 1e-2;
+
 /// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
 const PIECES: usize = 8;
 const LEAST_PIECE: usize = 40;
@@ -76,6 +79,20 @@ impl Work<'_> {
             }
         }
         self.rounds(lowest, options, most)
+    }
+
+    /// Answers on the sample: to the loss itself, and to that which is not truncated.
+    pub(super) fn wide_starts(&mut self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
+        let all = 0..self.survey.sample().rows();
+        let mut starts = vec![self.solve_sample(all.clone(), task.loss, options)?];
+        if self.spec.ceiling.is_finite() {
+            let plain = self.solve_sample(all, task.loss.untruncated(), options)?;
+            // where no row is given up it is the same one
+            if self.movement(&starts[0], &plain) > SAME {
+                starts.push(plain);
+            }
+        }
+        Ok(starts)
     }
 
     /// The lowest of the answers on pieces of the sample, in the objective of all rows, and how far off its scores are.

@@ -295,6 +295,7 @@ mod tests {
             unit: 1.0,
             intercept: true,
             shape: Shape::Margin,
+            wide: false,
             isa: Isa::detect(),
         }
     }

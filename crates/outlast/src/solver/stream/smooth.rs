@@ -61,6 +61,7 @@ impl Work<'_> {
         let mut at = 0;
         let mut trace: Vec<f64> = Vec::new();
         let mut lowest: Option<(Vec<f64>, f64)> = None;
+        let unseen = UNSEEN.max(self.little);
         let (sums, width) = loop {
             let width = widths[at];
             let sums = self.statistics(&theta, width)?;
@@ -69,25 +70,28 @@ impl Work<'_> {
             theta = next;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
             let added = sums.blurred.abs() / self.value(&theta, &sums);
-            if hinge && at + 1 == widths.len() && (width > USUAL || added > UNSEEN && width > LEAST) {
+            if hinge
+                && at + 1 == widths.len()
+                && (width > USUAL && self.little == 0.0 || added > unseen && width > LEAST)
+            {
                 widths.push(NARROWING * width);
             }
             at += 1;
             // a floor that can't be seen need not be lowered: below it there are too few rows to tell a curvature
-            let done = at == widths.len() || !hinge && added <= UNSEEN;
+            let done = at == widths.len() || !hinge && added <= unseen;
             if done || self.control.out_of_time() {
                 break (sums, width);
             }
         };
         let beyond = sums.beyond;
-        let mut gap = self.left(&theta, sums);
+        let mut gap = self.left(&theta, sums, width)?;
         let (theta, objective) = lowest.unwrap_or((theta, f64::INFINITY));
         if !hinge && gap > options.tolerance && !self.control.out_of_time() {
             // a low floor has too few rows below it for a curvature that can be believed; a higher one adds more, and tells more
             let mut floor = widths[at - 1];
             while gap > options.tolerance && floor <= FLOORS[0] {
                 let sums = self.statistics(&theta, floor)?;
-                gap = gap.min(self.left(&theta, sums));
+                gap = gap.min(self.left(&theta, sums, floor)?);
                 floor *= RISE;
             }
         }
@@ -102,12 +106,12 @@ impl Work<'_> {
 
     /// The relative gap that a smoothed loss tells: what its quadratic model promises, and what smoothing adds. Where the power is below 1, and
     /// every row at its kink makes a local minimum, the model is that of the convex bound with weights h'(g), as in memory.
-    fn left(&self, theta: &[f64], mut sums: Sums) -> f64 {
+    fn left(&mut self, theta: &[f64], mut sums: Sums, width: f64) -> Result<f64> {
         if matches!(self.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
             sums.far.clear();
         }
-        let promised = self.step(theta, &sums, 0.0).map_or(0.0, |(_, slope)| -slope).max(0.0);
-        (promised + sums.blurred.abs()) / self.value(theta, &sums)
+        let promised = self.step(theta, &sums, (width, 0.0))?.map_or(0.0, |(_, slope)| -slope).max(0.0);
+        Ok((promised + sums.blurred.abs()) / self.value(theta, &sums))
     }
 
     fn value(&self, theta: &[f64], sums: &Sums) -> f64 {

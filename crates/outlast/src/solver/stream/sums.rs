@@ -132,8 +132,8 @@ impl Growing {
             value: 0.0,
             loss: 0.0,
             gradient: vec![0.0; spec.size()],
-            near: grams(true),
-            far: grams(spec.ceiling.is_finite()),
+            near: grams(!spec.wide),
+            far: grams(spec.ceiling.is_finite() && !spec.wide),
             within: [0; HALVINGS],
         }
     }
@@ -176,7 +176,7 @@ pub(super) fn sweep<A: Send>(
     visit: impl Fn(&Scored, &mut A) + Sync,
 ) -> Vec<A> {
     let (rows, d, m) = (chunk.rows(), spec.cols, spec.functions);
-    let sums = 8 * 2 * spec.pairs() * padded(spec.order()).pow(2);
+    let sums = 8 * 2 * if spec.wide { spec.size() } else { spec.pairs() * padded(spec.order()).pow(2) };
     let pieces = (PIECE_BYTES / sums.max(1)).clamp(1, PIECES);
     let piece = rows.div_ceil(pieces).max(1);
     let step = (BLOCK_VALUES / d.max(1)).clamp(16, 512);
@@ -249,14 +249,16 @@ pub(super) fn partition_statistics(chunk: &ChunkView, spec: &Spec, state: &State
                 }
                 let x = &block.x[row * d..(row + 1) * d];
                 let weight = cap / state.width;
-                let near = &mut work.sums.near;
                 let mut value = work.term.smooth(0.0, state.width);
-                work.term.pairs(anchor, |pair, share| near[pair].push(x, spec.unit, share * weight));
+                if let near @ [_, ..] = &mut work.sums.near[..] {
+                    work.term.edges(anchor, |a, b, share| near[pair(a, b, m)].push(x, spec.unit, share * weight));
+                }
                 work.term.slope(anchor, cap, rows, row, &mut work.factors);
                 if slack - spec.ceiling > -0.5 * state.width {
                     value -= work.term.smooth(spec.ceiling, state.width);
-                    let far = &mut work.sums.far;
-                    work.term.pairs(anchor, |pair, share| far[pair].push(x, spec.unit, share * weight));
+                    if let far @ [_, ..] = &mut work.sums.far[..] {
+                        work.term.edges(anchor, |a, b, share| far[pair(a, b, m)].push(x, spec.unit, share * weight));
+                    }
                     work.term.slope(anchor, -cap, rows, row, &mut work.factors);
                 }
                 work.sums.value += cap * value;
@@ -451,24 +453,24 @@ impl Term {
         self.q.iter_mut().for_each(|q| *q = (*q - threshold).max(0.0));
     }
 
-    /// The pairs of classes of the second derivative with their weights, to be divided by delta.
-    fn pairs(&self, anchor: u32, mut each: impl FnMut(usize, f64)) {
+    /// The pairs of classes of the second derivative with their weights, to be divided by delta; a function alone is paired with itself.
+    pub(super) fn edges(&self, anchor: u32, mut each: impl FnMut(usize, usize, f64)) {
         if self.functions == 1 {
             if self.q[0] > 0.0 && !self.full {
-                each(0, 1.0);
+                each(0, 0, 1.0);
             }
             return;
         }
         if !self.full {
             let own = self.q.iter().enumerate().filter(|(_, q)| **q > 0.0);
-            own.for_each(|(class, _)| each(pair(class, anchor as usize, self.functions), 1.0));
+            own.for_each(|(class, _)| each(class, anchor as usize, 1.0));
             return;
         }
         let support = self.q.iter().filter(|q| **q > 0.0).count();
         for a in 0..self.functions {
             for b in a + 1..self.functions {
                 if self.q[a] > 0.0 && self.q[b] > 0.0 {
-                    each(pair(a, b, self.functions), 1.0 / support as f64);
+                    each(a, b, 1.0 / support as f64);
                 }
             }
         }
@@ -487,8 +489,11 @@ impl Term {
     }
 }
 
-/// The number of a pair of classes.
+/// The number of a pair of classes; a function alone has number 0.
 pub(super) fn pair(a: usize, b: usize, classes: usize) -> usize {
+    if classes == 1 {
+        return 0;
+    }
     let (a, b) = (a.min(b), a.max(b));
     a * (2 * classes - a - 1) / 2 + b - a - 1
 }
@@ -515,6 +520,7 @@ mod tests {
             unit: 0.5,
             intercept: true,
             shape: Shape::Margin,
+            wide: false,
             isa: Isa::detect(),
         }
     }

@@ -92,6 +92,16 @@ impl Survey {
         self.sample = sample;
     }
 
+    /// The same of some columns, in the same units.
+    pub(super) fn with_columns(&self, columns: &[u32]) -> Survey {
+        let d = self.squares.len() / self.rows.len().max(1);
+        let pick = |squares: &[f64]| columns.iter().map(|column| squares[*column as usize]).collect::<Vec<_>>();
+        let x = self.sample.x.chunks_exact(d.max(1));
+        let x = x.flat_map(|row| columns.iter().map(|column| row[*column as usize])).collect();
+        let sample = Chunk { x, ..self.sample.clone() };
+        Survey { squares: self.squares.chunks_exact(d.max(1)).flat_map(pick).collect(), sample, ..self.clone() }
+    }
+
     /// Whether the sample has all rows.
     pub fn is_whole(&self) -> bool {
         self.numbers.len() as u64 == self.total()
