@@ -87,6 +87,24 @@ def test_it_works_without_a_client(monkeypatch):
     assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
 
 
+def test_more_columns_than_matrices_are_sent_for():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((3_000, 2_100)).astype(np.float32).astype(np.float64)
+    y = (X[:, :4].sum(axis=1) + rng.standard_normal(3_000) > 0).astype(int)
+    parts = da.from_array(X, chunks=(900, -1)), da.from_array(y, chunks=900)
+    sparse = od.LqSVC(0.01, q=1.0, memory=SMALL).fit(*parts)
+    assert (sparse.solver_, sparse.status_) == ("linear-stream-columns", "converged")
+    one = outlast.LqSVC(0.01, q=1.0).fit(X, y)
+    assert sparse.objective_ == pytest.approx(one.objective_, rel=CLOSE)
+    np.testing.assert_array_equal(sparse.coef_ != 0, one.coef_ != 0)
+    model = od.TruncatedSVC(1e-5, truncation=None, memory=SMALL).fit(*parts)
+    assert (model.solver_, model.status_) == ("linear-stream-cg", "converged")
+    assert model.objective_ == pytest.approx(objective(model, X, y), rel=1e-9)
+    assert model.objective_ <= outlast.TruncatedSVC(1e-5, kernel="linear", truncation=None).fit(X, y).objective_ * (1 + CLOSE)
+    # vectors there and back for each part, and the point; matrices would be 35 MB
+    assert np.median(model.bytes_per_pass_) < 8 * 2_101 * 10 * len(model.partition_rows_)
+
+
 def test_rows_that_are_not_aligned():
     # as they may be after a journey: 8-byte numbers at an odd address
     X, y = rows(n=500)
