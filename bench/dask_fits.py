@@ -55,7 +55,7 @@ def cluster(workers):
     return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0)
 
 
-def timed_fit(rows, workers, parts, repeats=2, **parameters):
+def timed_fit(rows, workers, parts, repeats=4, **parameters):
     import distributed
     from outlast.dask import TruncatedSVC
 

@@ -105,6 +105,20 @@ def test_more_columns_than_matrices_are_sent_for():
     assert np.median(model.bytes_per_pass_) < 8 * 2_101 * 10 * len(model.partition_rows_)
 
 
+@pytest.mark.parametrize(
+    "rows, holders, threads, wanted",
+    [
+        ([10, 10, 10, 10], "aaab", {"a": 1, "b": 1}, "baab"),
+        ([10, 10, 10], "aab", {"a": 2, "b": 1}, "aab"),
+        ([5, 1, 1], ["a", None, "a"], {"a": 1, "b": 1, "c": 1}, "abc"),
+        ([0, 0], "aa", {"a": 1, "b": 1}, "aa"),
+        ([], "", {"a": 1}, ""),
+    ],
+)
+def test_parts_move_to_workers_that_would_wait(rows, holders, threads, wanted):
+    assert od._engine.balanced(rows, list(holders), threads) == list(wanted)
+
+
 def test_rows_that_are_not_aligned():
     # as they may be after a journey: 8-byte numbers at an odd address
     X, y = rows(n=500)

@@ -55,6 +55,32 @@ def _on_worker() -> bool:
     return True
 
 
+def balanced(rows: list[int], holders: list[str | None], threads: dict[str, int]) -> list[str]:
+    """The worker for each part: its holder, but parts move, the smallest that help first, while that shortens the longest wait.
+
+    >>> balanced([10, 10, 10, 10], ["a", "a", "a", "b"], {"a": 1, "b": 1})
+    ['b', 'a', 'a', 'b']
+    >>> balanced([10, 10, 10], ["a", "a", "b"], {"a": 2, "b": 1})
+    ['a', 'a', 'b']
+    """
+    load = dict.fromkeys(threads, 0.0)
+    places: list[str] = []
+    for count, holder in zip(rows, holders, strict=True):
+        place = holder if holder is not None else min(load, key=lambda worker: load[worker])
+        places.append(place)
+        load[place] += count / threads[place]
+    while True:
+        slow, fast = max(load, key=lambda worker: load[worker]), min(load, key=lambda worker: load[worker])
+        there = sorted((rows[part], part) for part, place in enumerate(places) if place == slow and rows[part] > 0)
+        longest = load[slow] * (1 - 1e-9)
+        part = next((part for count, part in there if load[fast] + count / threads[fast] < longest), None)
+        if part is None:
+            return places
+        places[part] = fast
+        load[slow] -= rows[part] / threads[slow]
+        load[fast] += rows[part] / threads[fast]
+
+
 class Engine:
     """The rows of a collection, ready to be asked."""
 
@@ -81,7 +107,8 @@ class Engine:
         places = {label: place for place, label in enumerate(self.classes.tolist())}
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         codes = [[places[label] for label in part.classes.tolist()] for part in found]
-        self._parts = self._start(_parts.renumber, [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)])
+        arguments = [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)]
+        self._parts = self._start(_parts.renumber, arguments, None if client is None else self._places(blocks))
         if client is None:
             self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
 
@@ -112,12 +139,23 @@ class Engine:
         self.shift = None if shift is None or not np.any(shift) else shift
         return kept[: len(made)], found
 
-    def _start(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def _places(self, blocks: list[Any]) -> list[str]:
+        """A worker for each part: where it is, but for parts that make one worker wait for another."""
+        threads: dict[str, int] = self._client.nthreads()
+        holders = self._client.who_has(blocks)
+        known = [next((worker for worker in holders.get(block.key, ()) if worker in threads), None) for block in blocks]
+        return balanced(self.part_rows, known, threads)
+
+    def _start(self, function: Any, arguments: list[tuple[Any, ...]], workers: list[str] | None = None) -> list[Any]:
         """A task for each part, whose result is kept where it is."""
         import dask
 
         if self._client is None:
             return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
+        if workers is not None:
+            # any other worker will do where that one dies
+            keep = {"pure": False, "allow_other_workers": True}
+            return [self._client.submit(function, *part, workers=[worker], **keep) for part, worker in zip(arguments, workers, strict=True)]
         return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
 
     def without(self, change: Any, *arguments: Any) -> Engine:
@@ -151,11 +189,12 @@ class Engine:
         told = client.map(_ask, self._parts, request=request, threads=self._threads, pure=False)
         made = list(told)
         try:
-            while len(told) > 1:
+            while len(told) > _FAN_IN:
                 told = [client.submit(_add, told[at : at + _FAN_IN], pure=False) for at in range(0, len(told), _FAN_IN)]
                 made.extend(told)
-            result: Told = told[0].result()
+            # so few that a task to add them would cost more than it saves
+            answers: list[Told] = client.gather(told)
         except BaseException:
             client.cancel(made)
             raise
-        return result
+        return Told(_core.add_answers([part.answer for part in answers]), sum(part.sent for part in answers))
