@@ -89,8 +89,10 @@ def test_it_works_without_a_client(monkeypatch):
 
 def test_more_columns_than_matrices_are_sent_for():
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((3_000, 2_100)).astype(np.float32).astype(np.float64)
-    y = (X[:, :4].sum(axis=1) + rng.standard_normal(3_000) > 0).astype(int)
+    X = rng.standard_normal((3_000, 2_100))
+    X[:, ::3] += 50.0
+    X = X.astype(np.float32).astype(np.float64)
+    y = (X[:, :4].sum(axis=1) - 100.0 + rng.standard_normal(3_000) > 0).astype(int)
     parts = da.from_array(X, chunks=(900, -1)), da.from_array(y, chunks=900)
     sparse = od.LqSVC(0.01, q=1.0, memory=SMALL).fit(*parts)
     assert (sparse.solver_, sparse.status_) == ("linear-stream-columns", "converged")
@@ -111,6 +113,7 @@ def test_more_columns_than_matrices_are_sent_for():
         ([10, 10, 10, 10], "aaab", {"a": 1, "b": 1}, "baab"),
         ([10, 10, 10], "aab", {"a": 2, "b": 1}, "aab"),
         ([5, 1, 1], ["a", None, "a"], {"a": 1, "b": 1, "c": 1}, "abc"),
+        ([10], "b", {"a": 2, "b": 1}, "b"),
         ([0, 0], "aa", {"a": 1, "b": 1}, "aa"),
         ([], "", {"a": 1}, ""),
     ],

@@ -14,6 +14,10 @@ from . import _parts
 
 #: Answers that one task adds up: those of many parts meet in a tree, and not all on the client.
 _FAN_IN = 8
+#: Bytes for each part up to which an answer is small.
+_SMALL = 1 << 18
+#: Parts up to which their places are looked at.
+_MOST_PLACED = 1000
 
 
 class Told(NamedTuple):
@@ -58,27 +62,30 @@ def _on_worker() -> bool:
 def balanced(rows: list[int], holders: list[str | None], threads: dict[str, int]) -> list[str]:
     """The worker for each part: its holder, but parts move, the smallest that help first, while that shortens the longest wait.
 
-    >>> balanced([10, 10, 10, 10], ["a", "a", "a", "b"], {"a": 1, "b": 1})
-    ['b', 'a', 'a', 'b']
-    >>> balanced([10, 10, 10], ["a", "a", "b"], {"a": 2, "b": 1})
-    ['a', 'a', 'b']
+    Of three equal parts on one worker and one on another, for instance, one moves.
     """
-    load = dict.fromkeys(threads, 0.0)
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+
+    def wait(worker: str, parts: list[int]) -> float:
+        """A part takes one thread."""
+        return max(sum(parts) / threads[worker], max(parts, default=0))
+
     places: list[str] = []
     for count, holder in zip(rows, holders, strict=True):
-        place = holder if holder is not None else min(load, key=lambda worker: load[worker])
+        place = holder if holder is not None else min(held, key=lambda worker: wait(worker, [*held[worker], count]))
         places.append(place)
-        load[place] += count / threads[place]
-    while True:
-        slow, fast = max(load, key=lambda worker: load[worker]), min(load, key=lambda worker: load[worker])
+        held[place].append(count)
+    while len(rows) <= _MOST_PLACED:
+        slow, fast = (pick(held, key=lambda worker: wait(worker, held[worker])) for pick in (max, min))
+        longest = wait(slow, held[slow])
         there = sorted((rows[part], part) for part, place in enumerate(places) if place == slow and rows[part] > 0)
-        longest = load[slow] * (1 - 1e-9)
-        part = next((part for count, part in there if load[fast] + count / threads[fast] < longest), None)
+        part = next((part for count, part in there if wait(fast, [*held[fast], count]) < longest * (1 - 1e-9)), None)
         if part is None:
-            return places
+            break
         places[part] = fast
-        load[slow] -= rows[part] / threads[slow]
-        load[fast] += rows[part] / threads[fast]
+        held[slow].remove(rows[part])
+        held[fast].append(rows[part])
+    return places
 
 
 class Engine:
@@ -139,9 +146,11 @@ class Engine:
         self.shift = None if shift is None or not np.any(shift) else shift
         return kept[: len(made)], found
 
-    def _places(self, blocks: list[Any]) -> list[str]:
+    def _places(self, blocks: list[Any]) -> list[str] | None:
         """A worker for each part: where it is, but for parts that make one worker wait for another."""
         threads: dict[str, int] = self._client.nthreads()
+        if not threads:
+            return None
         holders = self._client.who_has(blocks)
         known = [next((worker for worker in holders.get(block.key, ()) if worker in threads), None) for block in blocks]
         return balanced(self.part_rows, known, threads)
@@ -186,13 +195,14 @@ class Engine:
     def _remote(self, request: bytes) -> Told:
         client = self._client
         # the request goes to every worker once, whatever it weighs
+        large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._parts)
         told = client.map(_ask, self._parts, request=request, threads=self._threads, pure=False)
         made = list(told)
         try:
-            while len(told) > _FAN_IN:
+            while len(told) > (1 if large else _FAN_IN):
                 told = [client.submit(_add, told[at : at + _FAN_IN], pure=False) for at in range(0, len(told), _FAN_IN)]
                 made.extend(told)
-            # so few that a task to add them would cost more than it saves
+            # so few and small that a task to add them would cost more than it saves
             answers: list[Told] = client.gather(told)
         except BaseException:
             client.cancel(made)

@@ -156,6 +156,9 @@ fn by_nearby_caps(functions: &mut Functions, mut best: Run, factors: &[f64], rou
             continue;
         }
         let run = rounds.run_from_point(functions, weights)?;
+        if run.status == Status::TimeLimit {
+            best.status = Status::TimeLimit;
+        }
         if !run.exhausted && run.objective < best.objective * (1.0 - TIE) {
             let mut trace = std::mem::take(&mut best.trace);
             super::append(&mut trace, &run.trace);
@@ -171,7 +174,7 @@ fn few_rounds(functions: &mut Functions, rounds: &Rounds) -> Result<()> {
     let weights = functions.slopes(&*working(&functions.loss));
     if functions.any(&weights) {
         let bounds = functions.loss.concave.bounds();
-        let options = Options { max_steps: FEW_ROUNDS, ..rounds.options.clone() };
+        let options = Options { max_steps: FEW_ROUNDS.min(rounds.options.max_steps), ..rounds.options.clone() };
         let rounds = Rounds { bounds: rough(&bounds), decrease: COARSE_DECREASE, options: &options, ..*rounds };
         rounds.run_from_point(functions, weights)?;
     }

@@ -4,7 +4,7 @@
 //! For q = 1 a column outside is missing where the derivative of the loss exceeds its rate; these enter, the worst first, until there are
 //! none. For q < 1 a coefficient of 0 stays there whatever the derivative: the columns are those of the starts.
 
-use super::passes::{Answer, Ask, Passes, Request};
+use super::passes::{Answer, Passes, Request};
 use super::sums::State;
 use super::{MOST_SUMS, Separable, Streamed, Survey, Task, Work, solve_by};
 use crate::control::Control;
@@ -17,6 +17,8 @@ const ROUNDS: usize = 30;
 /// A derivative beyond its rate by more than this share makes a column enter, and how many may at once.
 const BEYOND: f64 = 1e-3;
 const AT_ONCE: usize = 200;
+/// A round that lowers the objective by less, relatively, was the last.
+const STILL: f64 = 1e-7;
 /// Width of the smoothing at which derivatives are told.
 const WIDTH: f64 = 1e-3;
 
@@ -41,8 +43,7 @@ impl Passes for Narrowed<'_> {
     }
 
     fn pass(&mut self, request: &Request, control: &Control) -> Result<Answer> {
-        let ask = Ask::Columns { columns: self.columns.to_vec(), ask: Box::new(request.0.clone()) };
-        self.passes.pass(&Request(ask), control)
+        self.passes.pass(&Request { ask: request.ask.clone(), columns: self.columns.to_vec() }, control)
     }
 }
 
@@ -78,7 +79,7 @@ pub(super) fn solve(
     let mut starts: Vec<Vec<f64>> = task.starts.iter().filter(|start| start.len() == m * (d + 1)).cloned().collect();
     let mut columns: Vec<u32> =
         (0..d as u32).filter(|&column| starts.iter().any(|start| is_used(&start[..m * d], column, d))).collect();
-    let (mut before, mut trace): (usize, Vec<f64>) = (1, Vec::new());
+    let (mut before, mut trace, mut last): (usize, Vec<f64>, f64) = (1, Vec::new(), f64::INFINITY);
     for round in 0.. {
         if columns.is_empty() {
             columns.push(0);
@@ -86,8 +87,8 @@ pub(super) fn solve(
         check(columns.len(), m, d)?;
         let few = narrowed(task, penalty, &columns, &starts, d);
         let here = columns.iter().map(|&column| shift.get(column as usize).copied().unwrap_or(0.0)).collect();
-        let shift = if shift.is_empty() { Vec::new() } else { here };
-        let mut rows = Narrowed { passes: &mut *passes, columns: &columns, shift };
+        let own = if shift.is_empty() { Vec::new() } else { here };
+        let mut rows = Narrowed { passes: &mut *passes, columns: &columns, shift: own };
         let mut found = solve_by(&mut rows, survey.with_columns(&columns), &few, false, options, control)?;
         // the survey was one pass for all
         before += found.passes - 1;
@@ -105,7 +106,9 @@ pub(super) fn solve(
         );
         found.weights = weights;
         let late = matches!(found.status, Status::TimeLimit) || round == ROUNDS;
-        let missing = match penalty.q == 1.0 && !late {
+        let still = last - found.objective <= STILL * found.objective.abs();
+        last = found.objective;
+        let missing = match penalty.q == 1.0 && !late && !still {
             true => {
                 before += 1;
                 missing(passes, survey, task, penalty, &found, &columns, control)?
@@ -121,7 +124,10 @@ pub(super) fn solve(
         columns.retain(|&column| is_used(&found.weights, column, d));
         columns.extend(missing);
         columns.sort_unstable();
-        starts = vec![[found.weights, found.intercepts].concat()];
+        // a start is told without what was taken off
+        let own = found.weights.chunks_exact(d).map(|w| w.iter().zip(&shift).map(|(w, shift)| w * shift).sum::<f64>());
+        let intercepts = found.intercepts.iter().zip(own).map(|(b, moved)| b + moved).collect();
+        starts = vec![[found.weights, intercepts].concat()];
     }
     unreachable!("the last round returns")
 }
@@ -179,10 +185,14 @@ fn missing(
         };
         beyond(m, (0..m).map(of))
     };
+    // as exact as those in use are, which are at their rates
+    let used = columns.iter().filter(|column| is_used(&found.weights, **column, d));
+    let bound =
+        used.map(|column| ratio(*column as usize)).filter(|ratio| ratio.is_finite()).fold(1.0 + BEYOND, f64::max);
     let mut outside: Vec<(f64, u32)> = (0..d as u32)
         .filter(|column| columns.binary_search(column).is_err())
         .map(|column| (ratio(column as usize), column))
-        .filter(|(ratio, _)| *ratio > 1.0 + BEYOND)
+        .filter(|(ratio, _)| *ratio > bound)
         .collect();
     outside.sort_by(|a, b| b.0.total_cmp(&a.0));
     outside.truncate(AT_ONCE.max(columns.len()));
@@ -192,7 +202,7 @@ fn missing(
 /// The largest factor by which derivatives exceed rates; of several functions, whose coefficients sum up to 0, differences of two.
 fn beyond(functions: usize, entries: impl Iterator<Item = (f64, f64)>) -> f64 {
     let entries: Vec<(f64, f64)> = entries.filter(|(_, rate)| rate.is_finite()).collect();
-    let ratio = |size: f64, rate: f64| if rate > 0.0 { size / rate } else { f64::INFINITY };
+    let ratio = |size: f64, rate: f64| if size > 0.0 { size / rate } else { 0.0 };
     match entries[..] {
         [(g, rate)] if functions == 1 => ratio(g.abs(), rate),
         _ => {

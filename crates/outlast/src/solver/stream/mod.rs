@@ -119,7 +119,8 @@ pub struct Streamed {
     pub intercepts: Vec<f64>,
     /// The full, non-convex objective.
     pub objective: f64,
-    /// Relative duality gap of the last convex problem.
+    /// Relative duality gap of the last convex problem; of `linear-stream-cg`, of other penalties than the squared norm and of capped losses an
+    /// estimate of what is left.
     pub gap: f64,
     /// The objective at the sample's answer, after the smoothed descent, and after each round. Never rises.
     pub trace: Vec<f64>,
@@ -228,6 +229,9 @@ struct Work<'a> {
     largest: f64,
     /// What is not worth a pass, relative to the objective, beyond what never is.
     little: f64,
+    /// Whether a step by products leaves out what bends down, and what the last one left, an estimate.
+    convex: bool,
+    rest: f64,
     control: &'a Control<'a>,
 }
 
@@ -368,7 +372,7 @@ pub fn solve(
     if !passes.shift().is_empty() && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    let wide = task.numbers(passes.cols()) > task.sums;
+    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS);
     match &task.penalty {
         Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, &survey, task, penalty, options, control),
         _ => solve_by(passes, survey, task, wide, options, control),
@@ -437,7 +441,7 @@ impl<'a> Work<'a> {
         };
         let separable = task.penalty.as_ref().map(normalised);
         let asking = Asking { passes, control, count: 1 };
-        Ok(Work { asking, spec, survey, metric, separable, largest, little: 0.0, control })
+        Ok(Work { asking, spec, survey, metric, separable, largest, little: 0.0, convex: false, rest: 0.0, control })
     }
 }
 

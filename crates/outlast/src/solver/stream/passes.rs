@@ -21,42 +21,21 @@ use crate::error::{Error, Result};
 /// A question about all rows.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
-pub struct Request(pub(super) Ask);
+pub struct Request {
+    pub(super) ask: Ask,
+    /// Those that are meant; all of them if there are none.
+    pub(super) columns: Vec<u32>,
+}
 
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Ask {
     Survey(SurveyAsk),
-    Statistics {
-        spec: Spec,
-        state: State,
-    },
-    Ray {
-        spec: Spec,
-        ends: [Vec<f64>; 2],
-        steps: Vec<f64>,
-        width: f64,
-    },
-    Losses {
-        spec: Spec,
-        thetas: Vec<Vec<f64>>,
-    },
-    Gather {
-        spec: Spec,
-        now: Band,
-        before: Option<Band>,
-        most: usize,
-    },
-    Products {
-        spec: Spec,
-        state: State,
-        along: Vec<f64>,
-    },
-    /// The same of some columns.
-    Columns {
-        columns: Vec<u32>,
-        ask: Box<Ask>,
-    },
+    Statistics { spec: Spec, state: State },
+    Ray { spec: Spec, ends: [Vec<f64>; 2], steps: Vec<f64>, width: f64 },
+    Losses { spec: Spec, thetas: Vec<Vec<f64>> },
+    Gather { spec: Spec, now: Band, before: Option<Band>, most: usize },
+    Products { spec: Spec, state: State, along: Vec<f64> },
 }
 
 /// What some rows answer to a [`Request`].
@@ -78,38 +57,49 @@ impl Request {
     /// The answer of some rows, on all threads of the pool or on this one. Rows that can't be used are refused by the first request
     /// of a fit, a survey.
     pub fn answer(&self, rows: &ChunkView, parallel: bool) -> Result<Answer> {
-        let told = match &self.0 {
+        match self.columns.is_empty() {
+            true => self.answer_of(rows, parallel),
+            false => self.answer_of(&some_columns(rows, &self.columns)?.view(), parallel),
+        }
+    }
+
+    fn answer_of(&self, rows: &ChunkView, parallel: bool) -> Result<Answer> {
+        let told = match &self.ask {
             Ask::Survey(ask) => Told::Survey(partition_survey(rows, ask)?),
             Ask::Statistics { spec, state } => {
-                self.fits(rows, spec)?;
+                self.fits(rows, spec, &[&state.theta])?;
                 Told::Statistics(partition_statistics(rows, spec, state, parallel))
             }
             Ask::Ray { spec, ends, steps, width } => {
-                self.fits(rows, spec)?;
+                self.fits(rows, spec, &[&ends[0], &ends[1]])?;
                 Told::Values(partition_ray(rows, spec, [&ends[0], &ends[1]], steps, *width, parallel))
             }
             Ask::Losses { spec, thetas } => {
-                self.fits(rows, spec)?;
+                self.fits(rows, spec, &thetas.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
                 Told::Values(partition_losses(rows, spec, thetas, parallel))
             }
             Ask::Gather { spec, now, before, most } => {
-                self.fits(rows, spec)?;
+                let points: Vec<&[f64]> = std::iter::once(now).chain(before).map(|band| &band.theta[..]).collect();
+                self.fits(rows, spec, &points)?;
                 Told::Gather(partition_band(rows, spec, now, before.as_ref(), *most, parallel))
             }
             Ask::Products { spec, state, along } => {
-                self.fits(rows, spec)?;
+                self.fits(rows, spec, &[&state.theta, along])?;
                 Told::Values(partition_products(rows, spec, state, along, parallel))
-            }
-            Ask::Columns { columns, ask } => {
-                return Request((**ask).clone()).answer(&some_columns(rows, columns)?.view(), parallel);
             }
         };
         Ok(Answer(told))
     }
 
-    fn fits(&self, rows: &ChunkView, spec: &Spec) -> Result<()> {
+    /// Whether a request is one of these rows, and its parts of one another.
+    fn fits(&self, rows: &ChunkView, spec: &Spec, points: &[&[f64]]) -> Result<()> {
         let known = rows.codes.iter().all(|code| (*code as usize) < spec.terms.len());
-        match rows.x.len() == rows.rows() * spec.cols && known {
+        let values = Some(rows.x.len()) == rows.rows().checked_mul(spec.cols);
+        let functions = spec.functions == 1 || spec.functions == spec.classes;
+        let anchors = spec.terms.iter().flatten().all(|(anchor, _)| (*anchor as usize) < spec.classes);
+        let size = spec.cols.checked_add(1).and_then(|order| order.checked_mul(spec.functions));
+        let sized = !points.is_empty() && points.iter().all(|point| Some(point.len()) == size);
+        match known && values && functions && anchors && sized && spec.functions > 0 {
             true => Ok(()),
             false => Err(Error::shape("X", "rows of another table", "those that were surveyed")),
         }
@@ -117,7 +107,7 @@ impl Request {
 
     /// The same, asking no more of further rows than can still matter.
     fn after(&mut self, so_far: &Answer) {
-        if let (Ask::Survey(ask), Told::Survey(survey)) = (&mut self.0, &so_far.0) {
+        if let (Ask::Survey(ask), Told::Survey(survey)) = (&mut self.ask, &so_far.0) {
             ask.below = ask.below.min(survey.limit);
         }
     }
@@ -295,7 +285,7 @@ impl Asking<'_> {
     fn told(&mut self, ask: Ask) -> Result<Told> {
         self.control.check()?;
         self.count += 1;
-        Ok(self.passes.pass(&Request(ask), self.control)?.0)
+        Ok(self.passes.pass(&Request { ask, columns: Vec::new() }, self.control)?.0)
     }
 
     pub fn survey(&mut self, ask: SurveyAsk) -> Result<Survey> {
@@ -419,13 +409,13 @@ mod tests {
         assert!(Request::from_bytes(&[]).is_err() && Answer::from_bytes(&[]).is_err());
         assert!(Request::from_bytes(&[9, 0, 0]).unwrap_err().to_string().contains("version 9"));
         let ask = SurveyAsk { classes: 2, cols: 2, most: 5, below: u64::MAX, seed: 0 };
-        let bytes = Request(Ask::Survey(ask.clone())).to_bytes().unwrap();
+        let bytes = Request { ask: Ask::Survey(ask.clone()), columns: Vec::new() }.to_bytes().unwrap();
         for length in 0..bytes.len() {
             assert!(Request::from_bytes(&bytes[..length]).is_err());
         }
         // an answer to another question does not add up
         let chunk = &parts()[0];
-        let mut survey = Request(Ask::Survey(ask)).answer(&chunk.view(), false).unwrap();
+        let mut survey = Request { ask: Ask::Survey(ask), columns: Vec::new() }.answer(&chunk.view(), false).unwrap();
         assert!(survey.add(Answer(Told::Values(vec![1.0]))).is_err());
     }
 }

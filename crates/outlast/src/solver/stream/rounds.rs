@@ -85,7 +85,7 @@ impl Work<'_> {
     pub(super) fn wide_starts(&mut self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
         let all = 0..self.survey.sample().rows();
         let mut starts = vec![self.solve_sample(all.clone(), task.loss, options)?];
-        if self.spec.ceiling.is_finite() {
+        if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
             let plain = self.solve_sample(all, task.loss.untruncated(), options)?;
             // where no row is given up it is the same one
             if self.movement(&starts[0], &plain) > SAME {

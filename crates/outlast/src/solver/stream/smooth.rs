@@ -89,7 +89,7 @@ impl Work<'_> {
         if !hinge && gap > options.tolerance && !self.control.out_of_time() {
             // a low floor has too few rows below it for a curvature that can be believed; a higher one adds more, and tells more
             let mut floor = widths[at - 1];
-            while gap > options.tolerance && floor <= FLOORS[0] {
+            while gap > options.tolerance && floor <= FLOORS[0] && !self.control.out_of_time() {
                 let sums = self.statistics(&theta, floor)?;
                 gap = gap.min(self.left(&theta, sums, floor)?);
                 floor *= RISE;
@@ -109,8 +109,11 @@ impl Work<'_> {
     fn left(&mut self, theta: &[f64], mut sums: Sums, width: f64) -> Result<f64> {
         if matches!(self.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
             sums.far.clear();
+            self.convex = true;
         }
-        let promised = self.step(theta, &sums, (width, 0.0))?.map_or(0.0, |(_, slope)| -slope).max(0.0);
+        let step = self.step(theta, &sums, (width, 0.0));
+        self.convex = false;
+        let promised = step?.map_or(0.0, |(_, slope)| -slope).max(0.0) + self.rest;
         Ok((promised + sums.blurred.abs()) / self.value(theta, &sums))
     }
 

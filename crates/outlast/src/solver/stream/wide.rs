@@ -22,6 +22,8 @@ const SAMPLE_PRODUCTS: (usize, usize) = (3, 40);
 const SAMPLE_LEFT: f64 = 0.1;
 /// Curvature along a direction, next to that of the rows at 0, that counts as none.
 const FLAT: f64 = 1e-6;
+/// The second derivative of what is fixed at 0.
+const FIXED: f64 = 1e200;
 /// A coefficient, next to the largest, below which |w|^q is taken to bend no more.
 const SMALL: f64 = 1e-3;
 
@@ -200,6 +202,10 @@ impl Work<'_> {
         let least = if largest > 0.0 { SMALL * largest } else { 1.0 };
         for at in weights {
             let (w, rate) = (theta[at], penalty.rates[at / p * d + at % p]);
+            if !rate.is_finite() {
+                (gradient[at], diagonal[at]) = (0.0, FIXED);
+                continue;
+            }
             gradient[at] += rate * penalty.q * w.abs().powf(penalty.q - 1.0) * if w < 0.0 { -1.0 } else { 1.0 };
             diagonal[at] += rate * penalty.q * w.abs().max(least).powf(penalty.q - 2.0);
         }
@@ -229,15 +235,21 @@ impl Work<'_> {
     fn conjugate(&mut self, place: &Place, gradient: &[f64]) -> Result<Vec<f64>> {
         let size = gradient.len();
         let mut step = vec![0.0; size];
-        let (mut near, mut share) = (vec![0.0; size], 1.0);
+        let (mut near, mut share) = (vec![0.0; size], if self.convex { 0.0 } else { 1.0 });
         let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut solved = self.precondition(place, &rest);
         let mut along = solved.clone();
         let mut energy = dot(&rest, &solved);
         let first = energy;
-        for _ in 0..MOST_PRODUCTS {
-            if !(energy > 0.0) || self.control.out_of_time() {
+        self.rest = 0.0;
+        for product in 0..MOST_PRODUCTS {
+            if !(energy > 0.0) {
                 break;
+            }
+            if self.control.out_of_time() {
+                // what the sample says of it
+                self.rest = energy;
+                return Ok(if product == 0 { solved } else { step });
             }
             let mut told = self.asking.products(&self.spec, place.state.clone(), &along)?;
             self.spec.normalise(&mut told);
@@ -265,6 +277,9 @@ impl Work<'_> {
             let next = dot(&rest, &solved);
             if next <= LEFT * LEFT * first {
                 break;
+            }
+            if product + 1 == MOST_PRODUCTS {
+                self.rest = next;
             }
             let momentum = if turned { 0.0 } else { ((next - dot(&before, &solved)) / energy).max(0.0) };
             along.iter_mut().zip(&solved).for_each(|(along, solved)| *along = solved + momentum * *along);
