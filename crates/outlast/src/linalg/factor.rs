@@ -4,7 +4,7 @@
 //! smallest shift e I that succeeds. Solutions are refined against A itself while the residual falls.
 
 use faer::linalg::solvers::{Llt, Solve};
-use faer::{Mat, Side};
+use faer::{Mat, MatRef, Side};
 
 /// First shift tried after an unshifted factorisation failed, relative to the unit diagonal.
 const FIRST_SHIFT: f64 = 1e-15;
@@ -15,7 +15,7 @@ pub struct Factor {
     order: usize,
     scale: Vec<f64>,
     lower: Llt<f64>,
-    /// A itself, both triangles, row-major.
+    /// The lower triangle of A itself, row-major.
     matrix: Vec<f64>,
 }
 
@@ -47,17 +47,21 @@ impl Factor {
     }
 
     fn shifted(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<Factor> {
-        let at = |i: usize, j: usize| if i >= j { matrix[i * stride + j] } else { matrix[j * stride + i] };
-        if (0..order).any(|i| (0..=i).any(|j| !at(i, j).is_finite())) {
+        let rows = |i: usize| &matrix[i * stride..i * stride + i + 1];
+        if !(0..order).all(|i| rows(i).iter().all(|value| value.is_finite())) {
             return None;
         }
-        let scale: Vec<f64> = (0..order).map(|i| at(i, i).max(f64::MIN_POSITIVE).sqrt().recip()).collect();
-        let equilibrated = Mat::from_fn(order, order, |i, j| {
-            if i == j { scale[i] * at(i, i) * scale[i] + shift } else { scale[i] * at(i, j) * scale[j] }
-        });
-        let lower = equilibrated.llt(Side::Lower).ok()?;
-        let full = (0..order * order).map(|k| at(k / order, k % order)).collect();
-        Some(Factor { order, scale, lower, matrix: full })
+        let scale: Vec<f64> = (0..order).map(|i| rows(i)[i].max(f64::MIN_POSITIVE).sqrt().recip()).collect();
+        let (mut equilibrated, mut own) = (vec![0.0; order * order], vec![0.0; order * order]);
+        for i in 0..order {
+            let (row, at) = (rows(i), i * order..i * order + i + 1);
+            own[at.clone()].copy_from_slice(row);
+            let scaled = row.iter().zip(&scale).map(|(value, other)| scale[i] * value * other);
+            equilibrated[at].iter_mut().zip(scaled).for_each(|(entry, value)| *entry = value);
+            equilibrated[i * order + i] += shift;
+        }
+        let lower = Llt::new(MatRef::from_row_major_slice(&equilibrated, order, order), Side::Lower).ok()?;
+        Some(Factor { order, scale, lower, matrix: own })
     }
 
     /// x with A x = b, as far as the shift allows.
@@ -96,8 +100,13 @@ impl Factor {
     }
 
     fn residual(&self, right: &[f64], x: &[f64]) -> Vec<f64> {
-        let rows = self.matrix.chunks_exact(self.order.max(1));
-        rows.zip(right).map(|(row, right)| right - super::dot(row, x)).collect()
+        let mut residual = right[..self.order].to_vec();
+        for (i, row) in self.matrix.chunks_exact(self.order.max(1)).enumerate() {
+            let (before, own) = (&row[..i], x[i]);
+            residual[i] -= super::dot(before, &x[..i]) + row[i] * own;
+            residual[..i].iter_mut().zip(before).for_each(|(residual, value)| *residual -= value * own);
+        }
+        residual
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | function | computes |
 //! |---|---|
+//! | [`Isa::run`] | anything, compiled for the instructions at hand |
 //! | [`Isa::dots`] | x_i . w for each row of a block |
 //! | [`Isa::accumulate`] | out += sum_i a_i x_i |
 //! | [`Isa::gram`] | G += T'T for a tile of rows, lower triangle |
@@ -10,7 +11,7 @@
 //! | [`cholesky`] | Cholesky factor in place, unshifted |
 //! | [`Factor`] | Cholesky factor of a symmetric positive matrix, equilibrated and refined |
 //!
-//! The first three are compiled for AVX-512, AVX2 with FMA, and any machine; [`Isa::detect`] chooses once at run time.
+//! The first four are compiled for AVX-512, AVX2 with FMA, and any machine; [`Isa::detect`] chooses once at run time.
 
 mod factor;
 mod gram;
@@ -70,6 +71,20 @@ impl Isa {
             }
         }
         found
+    }
+
+    /// Runs `work`, compiled for these instructions: loops that are inlined into it use their vectors.
+    #[inline]
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Isa::Portable => work(),
+            // SAFETY: the variant exists only where `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { wide::run_avx2(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { wide::run_avx512(work) },
+        }
     }
 
     /// out_i = x_i . w, rows of `w.len()` contiguous values in `rows`.

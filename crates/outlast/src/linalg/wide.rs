@@ -5,6 +5,16 @@ use super::{LANES, portable};
 use std::arch::x86_64::*;
 
 #[target_feature(enable = "avx2,fma")]
+pub(super) fn run_avx2<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+pub(super) fn run_avx512<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[target_feature(enable = "avx2,fma")]
 pub(super) fn dots_avx2(rows: &[f64], w: &[f64], out: &mut [f64]) {
     portable::dots::<true>(rows, w, out);
 }

@@ -56,9 +56,10 @@ pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest
     request.sample_weight.map_or(Ok(()), |weights| check_weights(weights, x.rows()))
 }
 
-/// Runs `work` on that many threads, or on the global pool.
+/// Runs `work` on that many threads, or on those of the pool at hand: on one of them, because a thread that is none of the pool's sleeps and
+/// is woken again for each piece of work it hands over.
 pub(super) fn in_pool<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let Some(threads) = threads else { return work() };
+    let Some(threads) = threads else { return rayon::scope(|_| work()) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     match pool {
         Ok(pool) => pool.install(work),

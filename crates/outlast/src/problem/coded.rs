@@ -13,6 +13,7 @@ use super::kernel::KernelFunction;
 use crate::data::Design;
 use crate::linalg::dot;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A problem with a code for each class.
 #[derive(Clone, Copy)]
@@ -54,6 +55,13 @@ impl Coded<'_> {
     pub fn sign(&self, row: usize, function: usize) -> f64 {
         let class = if self.functions == 1 { 1 } else { function };
         if self.codes[row] as usize == class { 1.0 } else { -1.0 }
+    }
+
+    /// The margins y_j f_j of some rows, given the function's values there.
+    pub fn margins(&self, rows: Range<usize>, function: usize, values: &[f64], margins: &mut [f64]) {
+        let class = if self.functions == 1 { 1 } else { function as u32 };
+        let signed = self.codes[rows].iter().zip(values);
+        margins.iter_mut().zip(signed).for_each(|(margin, (&code, f))| *margin = if code == class { *f } else { -f });
     }
 
     /// g of one row, given its decision values.

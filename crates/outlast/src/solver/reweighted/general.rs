@@ -112,8 +112,8 @@ impl Machine for General<'_> {
     }
 
     /// Beyond the last answer there are expansions that no dual allows.
-    fn is_linear_in_its_point(&self) -> bool {
-        false
+    fn bend(&self, _: &Point, _: &Point) -> Option<(f64, f64)> {
+        None
     }
 
     fn point(&self) -> Point {

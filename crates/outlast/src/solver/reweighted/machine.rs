@@ -22,10 +22,9 @@ pub(super) trait Machine: Send + Sync {
     /// 1/2 |f|^2
     fn half_norm(&self) -> f64;
 
-    /// Whether a point between two points, or beyond them, is a point of the machine too.
-    fn is_linear_in_its_point(&self) -> bool {
-        true
-    }
+    /// What is added to 1/2 |f|^2 at t on the line that is at `from` at 0 and at `to` at 1: the factors of t and t^2. `None` where what
+    /// lies between two points of the machine, or beyond them, is none.
+    fn bend(&self, from: &Point, to: &Point) -> Option<(f64, f64)>;
 
     /// The current point, to come back to.
     fn point(&self) -> Point;

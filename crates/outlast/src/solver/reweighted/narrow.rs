@@ -15,7 +15,7 @@ use super::super::Status;
 use super::super::majorize::Step;
 use super::super::scaled::Scaled;
 use super::machine::{Certified, Machine, Point};
-use super::squares::{dual_gain, dual_point, enough, line_search, slope_left, total_loss};
+use super::squares::{dual_gain, dual_point, enough, line_search, slope_left, sums, total_loss};
 use crate::control::Control;
 use crate::data::Repeated;
 use crate::error::Result;
@@ -29,6 +29,9 @@ const ROUNDING: f64 = 1e-15;
 
 /// Entries of X in a piece of work.
 const CHUNK: usize = 1 << 15;
+
+/// Entries of X so few that other threads cost more than they bring.
+const FEW: usize = 4 * CHUNK;
 
 /// Doubles in a tile of rows for the Gram matrix.
 const TILE: usize = 1 << 13;
@@ -90,7 +93,10 @@ impl<'a> Narrow<'a> {
         let (design, d) = (self.data.design(), self.cols());
         let (w, b, shrink) = (&theta[..d], theta[d], self.data.shrink());
         let mut out = vec![0.0; self.data.rows()];
-        let rows = (CHUNK * self.data.rows() / design.stored().max(1)).clamp(16, 1 << 16);
+        let rows = match design.stored() {
+            0..FEW => self.data.rows().max(1),
+            stored => (CHUNK * self.data.rows() / stored).clamp(16, 1 << 16),
+        };
         out.par_chunks_mut(rows).enumerate().for_each_init(Vec::new, |scratch, (piece, out)| {
             let start = piece * rows;
             if design.is_sparse() {
@@ -134,17 +140,17 @@ impl<'a> Narrow<'a> {
     /// Brings G and m to these weights.
     fn include(&mut self, desired: &[f64]) {
         let change = |row: u32| desired[row as usize] - self.sum.entered[row as usize];
-        let changed: Vec<u32> = (0..desired.len() as u32).filter(|&row| change(row) != 0.0).collect();
+        let pairs = (0..).zip(desired.iter().zip(&self.sum.entered));
+        let changed: Vec<u32> = pairs.filter(|(_, (now, before))| now != before).map(|(row, _)| row).collect();
         if changed.is_empty() {
             return;
         }
         self.sum.factor = None;
         self.sum.updates += 1;
-        let active = desired.iter().filter(|weight| **weight > 0.0).count();
         let leaving: f64 = changed.iter().map(|&row| (-change(row)).max(0.0)).sum();
-        let staying: f64 = desired.iter().sum();
+        let [staying, active] = sums([desired], |[weight]| [weight, if weight > 0.0 { 1.0 } else { 0.0 }]);
         // what leaves takes its rounding with it: little may leave, and seldom
-        let afresh = 2 * changed.len() > active || leaving > staying || self.sum.updates > MOST_UPDATES;
+        let afresh = 2 * changed.len() > active as usize || leaving > staying || self.sum.updates > MOST_UPDATES;
         let matrix = if afresh {
             let rows: Vec<(u32, f64)> = (0..desired.len() as u32)
                 .filter(|&row| desired[row as usize] > 0.0)
@@ -259,8 +265,15 @@ impl<'a> Narrow<'a> {
     }
 
     fn active(&self, weights: &[f64]) -> Vec<f64> {
-        let of_row = |row: usize| if self.signs[row] * self.decision[row] < 1.0 { weights[row] } else { 0.0 };
-        (0..weights.len()).map(of_row).collect()
+        let mut active = weights.to_vec();
+        self.isa.run(
+            #[inline(always)]
+            || {
+                let margins = self.signs.iter().zip(&self.decision).map(|(y, f)| y * f);
+                active.iter_mut().zip(margins).for_each(|(a, margin)| *a = if margin < 1.0 { *a } else { 0.0 });
+            },
+        );
+        active
     }
 
     /// Moves a part of the way to `next`.
@@ -366,6 +379,13 @@ impl Machine for Narrow<'_> {
 
     fn half_norm(&self) -> f64 {
         0.5 * self.theta[..self.cols()].iter().map(|&w| self.data.leave_weight(w).powi(2)).sum::<f64>()
+    }
+
+    fn bend(&self, from: &Point, to: &Point) -> Option<(f64, f64)> {
+        let d = self.cols();
+        let step: Vec<f64> = to.unknowns[..d].iter().zip(&from.unknowns).map(|(to, from)| to - from).collect();
+        let leave = |square: f64| self.data.leave(square);
+        Some((leave(dot(&from.unknowns[..d], &step)), leave(0.5 * dot(&step, &step))))
     }
 
     fn point(&self) -> Point {

@@ -14,6 +14,7 @@ use crate::data::{Dense, Design, Repeated};
 use crate::error::Result;
 use crate::problem::concave::Robust;
 use crate::problem::{Coded, KernelFunction};
+use rayon::prelude::*;
 
 /// Columns up to which, and rows for each of them at least with which, starts are tried on some of the rows; and how many entries these
 /// may have.
@@ -22,7 +23,10 @@ const ROWS_PER_COLUMN: usize = 10;
 const SIZE: usize = CHEAP / 16;
 
 /// How many times as many rows the next sample has.
-const GROWTH: usize = 3;
+const GROWTH: usize = 5;
+
+/// Rows that are copied together.
+const COPIED: usize = 512;
 
 /// Every so many rows.
 struct Sample<'a> {
@@ -36,12 +40,16 @@ impl<'a> Sample<'a> {
         let rows: Vec<u32> = (0..problem.rows() as u32).step_by(stride).collect();
         let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
         let caps = rows.iter().map(|&row| problem.caps[row as usize] * stride as f64).collect();
-        let view = Repeated::new(problem.x, rows);
-        let x: Box<dyn Design + 'a> = match view.is_sparse() {
-            true => Box::new(view),
+        let x: Box<dyn Design + 'a> = match problem.x.is_sparse() {
+            true => Box::new(Repeated::new(problem.x, rows)),
             false => {
-                let values = view.block(0..codes.len(), &mut Vec::new()).to_vec();
-                Box::new(Dense::new(codes.len(), problem.x.cols(), values)?)
+                let d = problem.x.cols();
+                let mut values = vec![0.0; rows.len() * d];
+                let copies = values.par_chunks_mut((COPIED * d).max(1)).zip(rows.par_chunks(COPIED));
+                copies.for_each(|(out, rows)| {
+                    out.chunks_mut(d.max(1)).zip(rows).for_each(|(out, &row)| problem.x.copy_row(row as usize, out));
+                });
+                Box::new(Dense::new(rows.len(), d, values)?)
             }
         };
         Ok(Sample { x, codes, caps })
@@ -101,11 +109,11 @@ fn best_of_starts(
     let space = space_of(&part, Default::default(), options)?;
     let fresh = || functions_in(&space, &part, options);
     let mut functions = fresh()?;
+    functions.minimize(&vec![1.0; part.rows()], loose(options.tolerance), control)?;
+    let plain = functions.coefficients();
     let found = starts::best(&mut functions, &fresh, &Settings::default(), &Effort::SAMPLED, options, control)?;
     functions.go_to(&found.points);
-    let best = functions.coefficients();
-    functions.minimize(&vec![1.0; part.rows()], loose(options.tolerance), control)?;
-    Ok(best.into_iter().chain(functions.coefficients()).collect())
+    Ok(functions.coefficients().into_iter().chain(plain).collect())
 }
 
 /// The lowest point that rounds on every so many rows lead to from the candidates, roughly.
@@ -120,18 +128,18 @@ fn followed(
     let sample = Sample::new(problem, stride)?;
     let part = sample.problem(problem, loss);
     let space = space_of(&part, Default::default(), options)?;
-    let mut functions = functions_in(&space, &part, options)?;
-    let bounds = functions.loss.concave.bounds();
-    let rounds = Rounds { bounds: starts::rough(&bounds), decrease: COARSE_DECREASE, options, control };
-    let mut ends = Vec::new();
-    for (weights, intercepts) in candidates {
+    let (bounds, silent) = (loss.concave.bounds(), control.silent());
+    let rounds = Rounds { bounds: starts::rough(&bounds), decrease: COARSE_DECREASE, options, control: &silent };
+    let follow = |(weights, intercepts): &Linear| -> Result<(f64, Option<Linear>)> {
+        let mut functions = functions_in(&space, &part, options)?;
         functions.start_at(weights, intercepts);
-        let weights = functions.slopes(&*working(&functions.loss));
+        let weights = functions.slopes(&*working(loss));
         if functions.any(&weights) {
             rounds.run_from_point(&mut functions, weights)?;
         }
-        ends.extend(functions.coefficients());
-    }
-    go_to_lowest(&mut functions, &ends);
-    Ok(functions.coefficients().into_iter().collect())
+        Ok((functions.objective(&*loss.concave), functions.coefficients()))
+    };
+    let ends = candidates.par_iter().with_max_len(1).map(follow).collect::<Result<Vec<_>>>()?;
+    let lowest = ends.into_iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
+    Ok(lowest.and_then(|(_, functions)| functions).into_iter().collect())
 }

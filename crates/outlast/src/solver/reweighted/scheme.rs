@@ -10,7 +10,7 @@
 use super::super::majorize::{Majorizer, Step};
 use super::super::{Status, majorize::Limits};
 use super::machine::{Machine, Point};
-use super::squares::{PIECE, sums_of_pieces};
+use super::squares::{PIECE, sums, sums_of_pieces};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::Coded;
@@ -65,8 +65,7 @@ impl Functions<'_> {
             let rows = first + number * AT_ONCE..first + number * AT_ONCE + g.len();
             for (function, f) in values.iter().enumerate() {
                 let margins = &mut margins[..g.len()];
-                let signed = rows.clone().zip(&f[rows.clone()]);
-                margins.iter_mut().zip(signed).for_each(|(m, (row, f))| *m = self.problem.sign(row, function) * f);
+                self.problem.margins(rows.clone(), function, &f[rows.clone()], margins);
                 self.loss.base.add_values(margins, g);
             }
         }
@@ -88,8 +87,7 @@ impl Functions<'_> {
             let mut g = vec![0.0; piece.len()];
             self.add_convex_losses(values, piece.start, &mut g);
             concave.replace_by_values(&mut g);
-            let counted = g.iter().zip(&caps[piece]).filter(|(_, cap)| **cap > 0.0);
-            [counted.map(|(h, cap)| cap * h).sum()]
+            sums([&g, &caps[piece]], |[h, cap]| [if cap > 0.0 { cap * h } else { 0.0 }])
         });
         loss
     }
@@ -172,41 +170,27 @@ impl Functions<'_> {
 
     /// Goes on along the line from a point to the current one, in growing steps while P falls.
     fn go_beyond(&mut self, from: &Points, concave: &dyn Concave) {
-        if !self.machines.iter().all(|machine| machine.is_linear_in_its_point()) {
-            return;
-        }
         let to = self.points();
-        let [start, end, far] = [0.0, 1.0, 2.0].map(|length| self.penalty_along(from, &to, length));
-        // the parabola through three points of it
-        let (bend, lean) = (0.5 * (far - 2.0 * end + start), 0.5 * (4.0 * end - 3.0 * start - far));
+        let machines = self.machines.iter().zip(from.iter().zip(&to));
+        let bends: Option<Vec<(f64, f64)>> = machines.map(|(machine, (from, to))| machine.bend(from, to)).collect();
+        let Some(bends) = bends else { return };
+        let (lean, bend) = bends.iter().fold((0.0, 0.0), |sum, of_one| (sum.0 + of_one.0, sum.1 + of_one.1));
         let mut values: Vec<Vec<f64>> = to.iter().map(|point| point.decision.clone()).collect();
-        let (mut best, mut kept, mut length) = (end + self.loss(concave, &views(&values)), 1.0, 1.0);
+        let (mut best, mut kept, mut length) = (lean + bend + self.loss(concave, &views(&values)), 1.0, 1.0);
         for _ in 0..MOST_GROWTHS {
             length *= GROWTH;
             for ((values, from), to) in values.iter_mut().zip(from).zip(&to) {
                 let ends = from.decision.iter().zip(&to.decision);
                 values.iter_mut().zip(ends).for_each(|(value, (from, to))| *value = from + length * (to - from));
             }
-            let value = start + length * (lean + length * bend) + self.loss(concave, &views(&values));
+            let value = length * (lean + length * bend) + self.loss(concave, &views(&values));
             if !(value < best) {
                 break;
             }
             (best, kept) = (value, length);
         }
-        self.go_along(from, &to, kept);
-    }
-
-    fn penalty_along(&mut self, from: &Points, to: &Points, length: f64) -> f64 {
-        self.go_along(from, to, length);
-        self.penalty()
-    }
-
-    /// Goes to from + length (to - from).
-    fn go_along(&mut self, from: &Points, to: &Points, length: f64) {
-        match length {
-            0.0 => self.go_to(from),
-            1.0 => self.go_to(to),
-            _ => self.go_to(&from.iter().zip(to).map(|(from, to)| from.towards(to, length)).collect()),
+        if kept != 1.0 {
+            self.go_to(&from.iter().zip(&to).map(|(from, to)| from.towards(to, kept)).collect());
         }
     }
 

@@ -10,6 +10,7 @@
 //! point of an f is beta_i = 2 a_i y_i [z_i]_+, brought to sum 0 if there is an intercept.
 
 use super::scheme::LOOSE;
+use crate::linalg::Isa;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -20,15 +21,36 @@ const FEW_PIECES: usize = 2;
 
 const MOST_PIECES_OF_A_LINE: usize = 60;
 
-/// Sums over rows.
-pub(super) fn sums<const K: usize>(rows: usize, term: impl Fn(usize) -> [f64; K] + Sync) -> [f64; K] {
-    sums_of_pieces(rows, |piece| {
-        let mut sums = [0.0; K];
-        for row in piece {
-            let terms = term(row);
-            (0..K).for_each(|k| sums[k] += terms[k]);
-        }
-        sums
+/// Sums that are kept side by side: enough for a loop over them to be compiled to the widest vectors.
+const LANES: usize = 64;
+
+/// Sums over rows of what a row has in each of some columns.
+pub(super) fn sums<const C: usize, const K: usize>(
+    columns: [&[f64]; C],
+    term: impl Fn([f64; C]) -> [f64; K] + Sync,
+) -> [f64; K] {
+    let isa = Isa::detect();
+    sums_of_pieces(columns[0].len(), |piece| {
+        let split = columns.map(|column| column[piece.clone()].as_chunks::<LANES>());
+        isa.run(
+            #[inline(always)]
+            || {
+                let mut lanes = [[0.0; LANES]; K];
+                for at in 0..split[0].0.len() {
+                    let rows = split.map(|(whole, _)| &whole[at]);
+                    for lane in 0..LANES {
+                        let terms = term(rows.map(|values| values[lane]));
+                        (0..K).for_each(|k| lanes[k][lane] += terms[k]);
+                    }
+                }
+                let mut sums = lanes.map(|lanes| lanes.iter().sum::<f64>());
+                for at in 0..split[0].1.len() {
+                    let terms = term(split.map(|(_, rest)| rest[at]));
+                    (0..K).for_each(|k| sums[k] += terms[k]);
+                }
+                sums
+            },
+        )
     })
 }
 
@@ -49,11 +71,11 @@ pub(super) fn sums_of_pieces<const K: usize>(
 
 /// sum_i a_i [1 - y_i f_i]_+^2
 pub(super) fn total_loss(weights: &[f64], signs: &[f64], decision: &[f64]) -> f64 {
-    let term = |row: usize| {
-        let slack = (1.0 - signs[row] * decision[row]).max(0.0);
-        if weights[row] > 0.0 { [weights[row] * slack * slack] } else { [0.0] }
-    };
-    sums(decision.len(), term)[0]
+    let [loss] = sums([weights, signs, decision], |[a, y, f]| {
+        let slack = (1.0 - y * f).max(0.0);
+        [if a > 0.0 { a * slack * slack } else { 0.0 }]
+    });
+    loss
 }
 
 /// How much of the slope a line search may leave: rounds that are solved loosely need no exact one.
@@ -71,13 +93,13 @@ pub(super) fn line_search(
     (slope, left): (f64, f64),
 ) -> f64 {
     let derivatives = |t: f64| {
-        let term = |row: usize| {
-            let (y, a) = (signs[row], weights[row]);
-            let dz = y * (decision[row] - next[row]);
-            let z = 1.0 - y * decision[row] + t * dz;
-            if z > 0.0 && a > 0.0 { [2.0 * a * z * dz, 2.0 * a * dz * dz] } else { [0.0, 0.0] }
-        };
-        let [first, second] = sums(decision.len(), term);
+        let [first, second] = sums([weights, signs, decision, next], |[a, y, f, next]| {
+            let dz = y * (f - next);
+            let z = 1.0 - y * f + t * dz;
+            let pull = if (z > 0.0) & (a > 0.0) { 2.0 * a * dz } else { 0.0 };
+            // a row that does not pull may have no finite z
+            if pull == 0.0 { [0.0, 0.0] } else { [pull * z, pull * dz] }
+        });
         (linear + t * quadratic + first, quadratic + second)
     };
     let (mut low, mut high) = (0.0, f64::INFINITY);
@@ -110,13 +132,13 @@ pub(super) fn enough(tolerance: f64) -> f64 {
 
 /// The dual point of a decision function.
 pub(super) fn dual_point(weights: &[f64], signs: &[f64], decision: &[f64], intercept: bool) -> Vec<f64> {
-    let of_row = |row: usize| {
-        let slack = (1.0 - signs[row] * decision[row]).max(0.0);
-        if weights[row] > 0.0 { 2.0 * weights[row] * signs[row] * slack } else { 0.0 }
+    let of_row = |((a, y), f): ((&f64, &f64), &f64)| {
+        let slack = (1.0 - y * f).max(0.0);
+        if *a > 0.0 { 2.0 * a * y * slack } else { 0.0 }
     };
-    let mut beta: Vec<f64> = (0..decision.len()).map(of_row).collect();
+    let mut beta: Vec<f64> = weights.iter().zip(signs).zip(decision).map(of_row).collect();
     if intercept {
-        let [positive, negative] = sums(beta.len(), |row| [beta[row].max(0.0), (-beta[row]).max(0.0)]);
+        let [positive, negative] = sums([&beta], |[beta]| [beta.max(0.0), (-beta).max(0.0)]);
         let share = positive.min(negative) / positive.max(negative).max(f64::MIN_POSITIVE);
         let heavier = positive > negative;
         beta.iter_mut().filter(|beta| (**beta > 0.0) == heavier).for_each(|beta| *beta *= share);
@@ -126,9 +148,7 @@ pub(super) fn dual_point(weights: &[f64], signs: &[f64], decision: &[f64], inter
 
 /// sum |beta| - sum beta^2 / (4 a): the dual without its quadratic form.
 pub(super) fn dual_gain(weights: &[f64], beta: &[f64]) -> f64 {
-    let term = |row: usize| {
-        let beta = beta[row];
-        if beta == 0.0 { [0.0] } else { [beta.abs() - beta * (beta / (4.0 * weights[row]))] }
-    };
-    sums(beta.len(), term)[0]
+    let [gain] =
+        sums([weights, beta], |[a, beta]| [if beta == 0.0 { 0.0 } else { beta.abs() - beta * (beta / (4.0 * a)) }]);
+    gain
 }

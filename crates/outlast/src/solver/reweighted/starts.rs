@@ -111,13 +111,21 @@ pub(super) fn best<'a>(
     let portfolio = settings.portfolio && !convex;
     let sampled = portfolio && !is_cheap(&problem) && from_some_rows(functions, options, control)?;
     let weights = functions.slopes(&*working(&functions.loss));
+    let mut plain_fit = None;
     let mut best = match settings.cap {
         _ if sampled && functions.any(&weights) => rounds.run_from_point(functions, weights)?,
         CapRule::Beyond(_) if functions.any(&weights) => rounds.run_from_weights(functions, weights)?,
-        _ => rounds.run_from_weights(functions, plain.clone())?,
+        _ => {
+            let first = functions.minimize(&plain, options.tolerance, control)?;
+            plain_fit = Some(functions.points());
+            rounds.run_from_minimiser(functions, plain.clone(), first)?
+        }
     };
     if portfolio && is_cheap(&problem) && best.status != Status::TimeLimit {
-        functions.minimize(&plain, options.tolerance, control)?;
+        match &plain_fit {
+            Some(points) => functions.go_to(points),
+            None => drop(functions.minimize(&plain, options.tolerance, control)?),
+        }
         let others = Others::new(functions, settings, effort.alternations, &best);
         best = others.better_than(best, fresh, &rounds)?;
     }

@@ -298,6 +298,13 @@ impl Machine for Stored<'_> {
         self.own_half_norm() / self.values.unit
     }
 
+    fn bend(&self, from: &Point, to: &Point) -> Option<(f64, f64)> {
+        let line = |from: &[f64], to: &[f64]| -> Vec<f64> { to.iter().zip(from).map(|(to, from)| to - from).collect() };
+        let (beta, mut step) = (line(&from.unknowns, &to.unknowns), line(&from.decision, &to.decision));
+        step.iter_mut().for_each(|step| *step -= to.intercept - from.intercept);
+        Some((dot(&from.unknowns, &step) / self.values.unit, 0.5 * dot(&beta, &step) / self.values.unit))
+    }
+
     fn point(&self) -> Point {
         Point {
             unknowns: self.beta.clone(),
