@@ -12,9 +12,12 @@
 
 use super::super::majorize::{self, Limits, Majorizer, Report, Step};
 use super::super::{Options, Solution, Status};
+use super::frame::pick;
 use super::normal::{Normal, push};
+use super::reweight::columns_of;
 use super::{LQA, discriminant, rows_by_functions};
 use crate::control::Control;
+use crate::data::Design;
 use crate::error::Result;
 use crate::problem::LqProblem;
 use crate::problem::lq::power;
@@ -23,10 +26,10 @@ use crate::problem::lq::power;
 const FLOOR: f64 = 1e-10;
 
 /// The current point and its bound.
-pub(super) struct Approximation<'a> {
+struct Approximation<'a> {
     problem: &'a LqProblem<'a>,
-    pub(super) weights: Vec<f64>,
-    pub(super) intercepts: Vec<f64>,
+    weights: Vec<f64>,
+    intercepts: Vec<f64>,
     /// f, function-major.
     decision: Vec<f64>,
     /// V of the last bound, function-major.
@@ -38,7 +41,7 @@ pub(super) struct Approximation<'a> {
 }
 
 impl<'a> Approximation<'a> {
-    pub(super) fn new(problem: &'a LqProblem<'a>, weights: Vec<f64>, intercepts: Vec<f64>) -> Self {
+    fn new(problem: &'a LqProblem<'a>, weights: Vec<f64>, intercepts: Vec<f64>) -> Self {
         let size = problem.rows() * problem.functions;
         let decision = push(problem.x, &weights, &intercepts, problem.functions);
         let zeros = || vec![0.0; size];
@@ -53,6 +56,12 @@ impl<'a> Approximation<'a> {
             constant: zeros(),
             saved: None,
         }
+    }
+
+    fn run(&mut self, decrease: f64, max_steps: usize, control: &Control) -> Result<Report> {
+        let start = Step { gap: 0.0, iterations: 0, status: Status::Converged };
+        let limits = Limits { tolerance: 1.0, loose: 1.0, decrease, max_steps };
+        majorize::run(self, start, &limits, LQA, control)
     }
 }
 
@@ -111,19 +120,73 @@ impl Majorizer for Approximation<'_> {
 }
 
 /// From discriminant analysis (or zero coefficients, where that fails) until a step lowers the objective by less than `decrease` of it.
-pub(super) fn run<'a>(
+fn run<'a>(
     problem: &'a LqProblem<'a>,
     decrease: f64,
     max_steps: usize,
     control: &Control,
 ) -> Result<(Approximation<'a>, Report)> {
-    let (weights, intercepts) = discriminant::start(problem)
-        .unwrap_or_else(|| (vec![0.0; problem.functions * problem.x.cols()], vec![0.0; problem.functions]));
+    let (weights, intercepts) = start(problem);
     let mut method = Approximation::new(problem, weights, intercepts);
-    let start = Step { gap: 0.0, iterations: 0, status: Status::Converged };
-    let limits = Limits { tolerance: 1.0, loose: 1.0, decrease, max_steps };
-    let report = majorize::run(&mut method, start, &limits, LQA, control)?;
+    let report = method.run(decrease, max_steps, control)?;
     Ok((method, report))
+}
+
+/// The algorithm's own start.
+fn start(problem: &LqProblem) -> (Vec<f64>, Vec<f64>) {
+    let nothing = || (vec![0.0; problem.functions * problem.x.cols()], vec![0.0; problem.functions]);
+    discriminant::start(problem).unwrap_or_else(nothing)
+}
+
+/// Steps until columns are left out for the first time; as many more where none could be.
+const LEG: usize = 2;
+/// A column counts no longer when this is its part of X B X', next to the largest.
+const NEGLIGIBLE: f64 = 1e-15;
+/// The part of the columns that is worth a copy of the others.
+const WORTH: f64 = 0.2;
+
+/// Where the algorithm ends for q < 1: coefficients and intercepts. Its steps from a small coefficient are |w|^(2-q) times what the loss
+/// pulls, so that those that vanish do so faster than any geometric sequence. Columns are left out when nothing is left of them to working precision; the
+/// steps are the algorithm's own, and most of them cost what the few columns that stay do.
+pub(super) fn end(
+    problem: &LqProblem,
+    decrease: f64,
+    max_steps: usize,
+    control: &Control,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (m, d) = (problem.functions, problem.x.cols());
+    let (mut weights, mut intercepts) = start(problem);
+    let mut squares = vec![0.0; d];
+    (0..problem.rows()).for_each(|row| problem.x.for_each(row, &mut |column, value| squares[column] += value * value));
+    let mut kept: Vec<usize> = (0..d).collect();
+    let mut compact: Option<Box<dyn Design>> = None;
+    let (mut left, mut leg) = (max_steps, LEG);
+    loop {
+        let part = problem.on(compact.as_deref().unwrap_or(problem.x));
+        let mut method = Approximation::new(&part, pick(&weights, d, &kept), intercepts);
+        let steps = leg.min(left);
+        let report = method.run(decrease, steps, control)?;
+        weights.fill(0.0);
+        method.weights.iter().enumerate().for_each(|(at, w)| weights[at / kept.len() * d + kept[at % kept.len()]] = *w);
+        intercepts = method.intercepts;
+        left -= steps;
+        if left == 0 || report.status != Status::IterationLimit {
+            return Ok((weights, intercepts));
+        }
+        let weight = |column: usize| {
+            let largest = (0..m).map(|j| weights[j * d + column].abs()).fold(0.0, f64::max);
+            power(largest, 2.0 - problem.q) * squares[column]
+        };
+        let most = kept.iter().map(|&column| weight(column)).fold(0.0, f64::max);
+        let counts = |column: &usize| !(weight(*column) <= NEGLIGIBLE * most);
+        let staying: Vec<usize> = kept.iter().copied().filter(counts).collect();
+        if staying.is_empty() || (staying.len() as f64) > (1.0 - WORTH) * kept.len() as f64 {
+            leg *= 2;
+            continue;
+        }
+        compact = Some(columns_of(problem.x, &staying)?);
+        kept = staying;
+    }
 }
 
 /// The paper's algorithm.

@@ -69,6 +69,11 @@ pub(super) fn unknowns(rows: usize, cols: usize, functions: usize) -> usize {
     (cols * free).min(rows * free)
 }
 
+/// Whether that system is factored.
+pub(super) fn is_factored(rows: usize, cols: usize, functions: usize) -> bool {
+    unknowns(rows, cols, functions) <= MOST_UNKNOWNS
+}
+
 /// m - 1 of m functions, or the only one.
 fn reduced(functions: usize) -> usize {
     functions.max(2) - 1
@@ -434,7 +439,7 @@ pub(super) fn push(x: &dyn Design, weights: &[f64], intercepts: &[f64], function
 }
 
 /// X' diag(weights) X, row-major, both halves.
-fn columns_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
+pub(super) fn columns_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
     let wide = d;
     let height = (BLOCK / wide.max(1)).clamp(8, 1024);
@@ -467,7 +472,7 @@ fn columns_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
 }
 
 /// X diag(weights) X', row-major, lower half.
-fn rows_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
+pub(super) fn rows_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
     let mut gram = vec![0.0; n * n];
     if x.is_sparse() {

@@ -5,8 +5,7 @@
 //! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns, until there is one for every few rows;
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
 //! - where a linear system of its size is cheap, discriminant analysis;
-//! - the end of the paper's algorithm, so that what is returned is never above that: where a linear system is cheap all of it, else as
-//!   many steps as cost what the other starts did (then nothing is promised), and nothing where sparse X would fill memory;
+//! - the end of the paper's algorithm, so that what is returned is never above that, as long as its linear systems can be factored;
 //! - w = 0; and the start given, if any: with [`Care::Follow`] that one alone.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
@@ -32,8 +31,6 @@ const FINALISTS: usize = 2;
 const ALIKE: f64 = 0.05;
 /// Multiplications of a linear system that is cheap.
 const CHEAP: f64 = 1e8;
-/// Entries of a dense copy that sparse X may take.
-const COPY: usize = 10_000_000;
 /// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
 const MOVES: f64 = 1e8;
 const ROUNDS: usize = 10;
@@ -161,16 +158,17 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     }
     let (rough, fine) = efforts(options);
     let mut more: Vec<Start> = given.into_iter().collect();
-    if is_cheap(problem) && can_copy(problem) {
+    if is_cheap(problem) {
         more.extend(discriminant_start(problem));
     }
-    let (mut found, work) = best_sparse(problem, more, options, control)?;
+    let mut found = best_sparse(problem, more, options, control)?;
     let mut paper = f64::INFINITY;
-    let end = paper_start(problem, work, control)?;
+    let end = paper_start(problem, control)?;
     if let Some(start) = &end {
         paper = problem.objective(&start.weights, &start.intercepts);
-        // with all its columns it is dear to follow: what was cut short only if it is the lowest so far
-        if is_cheap(problem) || paper < found.objective() {
+        // with many columns it is dear to follow: then only if it is the lowest so far
+        let few = columns_used(problem, &start.weights) <= most_columns(problem);
+        if is_cheap(problem) || few || paper < found.objective() {
             found = better(best(problem, [start.clone()], &rough, control)?, found);
         }
     }
@@ -189,18 +187,17 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     Ok(last)
 }
 
-/// The best of the starts given, the sparse ones and nothing, roughly; and the multiplications they all took.
-fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, control: &Control) -> Result<(Local, f64)> {
+/// The best of the starts given, the sparse ones and nothing, roughly.
+fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, control: &Control) -> Result<Local> {
     let (rough, _) = efforts(options);
-    let (mut starts, work) = sparse_starts(problem, options, control)?;
+    let mut starts = sparse_starts(problem, options, control)?;
     starts.extend(given);
     let nothing = nothing(problem);
     let mut found = follow(problem, &nothing.weights, &nothing.intercepts, None, &rough, control)?;
     if let Some(other) = best(problem, starts, &rough, control)? {
         found = better(Some(found), other);
     }
-    let work = work + found.work;
-    Ok((found, work))
+    Ok(found)
 }
 
 /// The best of the starts given, the sparse ones and nothing, improved: a fit without what is dear.
@@ -211,7 +208,7 @@ pub(super) fn solve_from(
     control: &Control,
 ) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let (found, _) = best_sparse(problem, given, options, control)?;
+    let found = best_sparse(problem, given, options, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
@@ -378,8 +375,8 @@ pub(super) fn nothing(problem: &LqProblem) -> Start {
     Start { weights, intercepts: vec![0.0; problem.functions], expansion: None }
 }
 
-/// l1 solutions, and the end of a path of smoothed rates; and the multiplications they took.
-fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<(Vec<Start>, f64)> {
+/// l1 solutions, and the end of a path of smoothed rates.
+fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Start>> {
     let mut engine = Weighted::new(problem, options.max_iterations);
     let mut starts = Vec::new();
     let size = problem.functions * problem.x.cols();
@@ -400,7 +397,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
             break;
         }
         if control.out_of_time() {
-            return Ok((starts, engine.spent()));
+            return Ok(starts);
         }
     }
     // from the middle of the rates
@@ -420,7 +417,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
         }
     }
     starts.push(take(&engine));
-    Ok((starts, engine.spent()))
+    Ok(starts)
 }
 
 /// Multiplications of a step of the paper's algorithm.
@@ -434,24 +431,17 @@ fn is_cheap(problem: &LqProblem) -> bool {
     paper_work(problem) <= CHEAP
 }
 
-/// Whether a dense copy of X, which discriminant analysis takes, is no great matter.
-fn can_copy(problem: &LqProblem) -> bool {
-    let (entries, stored) = (problem.rows() * problem.x.cols(), problem.x.stored());
-    !problem.x.is_sparse() || entries <= COPY.max(10 * stored)
-}
-
 fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     let (weights, intercepts) = discriminant::start(problem)?;
     Some(Start { weights, intercepts, expansion: None })
 }
 
-/// Where the paper's algorithm ends: where its steps are cheap, else where it is after as many steps as cost what was spent already.
-fn paper_start(problem: &LqProblem, spent: f64, control: &Control) -> Result<Option<Start>> {
-    let affordable = (spent / paper_work(problem)).min(LQA.1 as f64) as usize;
-    let steps = if is_cheap(problem) { LQA.1 } else { affordable };
-    if steps == 0 || control.out_of_time() || !can_copy(problem) {
+/// Where the paper's algorithm ends, if its systems can be factored.
+fn paper_start(problem: &LqProblem, control: &Control) -> Result<Option<Start>> {
+    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
+    if !normal::is_factored(n, d, m) || control.out_of_time() {
         return Ok(None);
     }
-    let (end, _) = lqa::run(problem, LQA.0, steps, control)?;
-    Ok(Some(Start { weights: end.weights, intercepts: end.intercepts, expansion: None }))
+    let (weights, intercepts) = lqa::end(problem, LQA.0, LQA.1, control)?;
+    Ok(Some(Start { weights, intercepts, expansion: None }))
 }

@@ -199,7 +199,7 @@ pub(super) fn follow(
 }
 
 /// Some columns, which ascend; as sparse as X is.
-fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Box<dyn Design>> {
+pub(super) fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Box<dyn Design>> {
     let (n, p) = (x.rows(), columns.len());
     if x.is_sparse() {
         return Ok(Box::new(only_columns(x, columns)?));
