@@ -25,6 +25,7 @@ use super::model::Model;
 use super::rows::{Local, Rows, pair};
 use crate::control::{Control, Progress};
 use crate::error::Result;
+use crate::linalg::Isa;
 
 /// Most multiplier steps.
 const MOST_ROUNDS: usize = 200;
@@ -431,6 +432,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 shift: self.damping * stiffness,
                 functions: m,
                 slots: p,
+                isa: Isa::detect(),
                 rates: &rates,
                 point: start.clone(),
                 slope: slope.clone(),

@@ -10,7 +10,8 @@
 //! the first of them. Both are repeated until a round gains little.
 
 use super::gram::Gram;
-use faer::linalg::solvers::Solve;
+use crate::linalg::Isa;
+use faer::linalg::solvers::{Llt, Solve};
 use faer::{Mat, Side};
 
 /// Most rounds of sweeps and a face step.
@@ -30,6 +31,7 @@ pub(super) struct Model<'a> {
     pub(super) shift: f64,
     pub(super) functions: usize,
     pub(super) slots: usize,
+    pub(super) isa: Isa,
     /// An infinite rate fixes its entry.
     pub(super) rates: &'a [f64],
     pub(super) point: Vec<f64>,
@@ -40,20 +42,27 @@ pub(super) struct Model<'a> {
 }
 
 /// An entry that is free on a face, and the entry of its column that moves against it.
+#[derive(PartialEq)]
 struct Free {
     slot: usize,
     function: usize,
     against: Option<usize>,
 }
 
+/// A face: its entries, and the factor of H there.
+struct Face {
+    free: Vec<Free>,
+    factor: Llt<f64>,
+}
+
 impl Model<'_> {
     /// Minimises; returns how much the model fell.
     pub(super) fn minimize(&mut self) -> f64 {
-        let mut total = 0.0;
+        let (mut total, mut face) = (0.0, None);
         for _ in 0..ROUNDS {
             let swept: f64 = (0..SWEEPS).map(|_| self.sweep()).sum();
             total += swept;
-            let gained = self.face();
+            let gained = self.face(&mut face);
             total += gained;
             if !(swept + gained > ENOUGH * total) || gained == 0.0 && swept <= 0.1 * total {
                 break;
@@ -81,8 +90,11 @@ impl Model<'_> {
         out[function * p + slot] += self.shift * by;
         let by = self.scale * by;
         for other in (0..self.functions).filter(|&other| !self.gram.is_empty(function, other)) {
-            let row = self.gram.row(function, other, slot);
-            out[other * p..(other + 1) * p].iter_mut().zip(row).for_each(|(out, h)| *out += by * h);
+            let (row, out) = (self.gram.row(function, other, slot), &mut out[other * p..(other + 1) * p]);
+            self.isa.run(
+                #[inline(always)]
+                || out.iter_mut().zip(row).for_each(|(out, h)| *out += by * h),
+            );
         }
     }
 
@@ -188,6 +200,15 @@ impl Model<'_> {
     fn reduced_matrix(&self, free: &[Free]) -> Mat<f64> {
         let (p, size) = (self.slots, free.len());
         let mut matrix = Mat::zeros(size, size);
+        if self.functions == 1 && !self.gram.is_empty(0, 0) {
+            for (column, b) in free.iter().enumerate() {
+                let row = self.gram.row(0, 0, b.slot);
+                let out = &mut matrix.col_as_slice_mut(column)[column..];
+                out.iter_mut().zip(&free[column..]).for_each(|(out, a)| *out = self.scale * row[a.slot]);
+                out[0] += self.shift;
+            }
+            return matrix;
+        }
         let mut image = vec![0.0; self.point.len()];
         for (column, b) in free.iter().enumerate() {
             image.fill(0.0);
@@ -212,15 +233,20 @@ impl Model<'_> {
         self.slope[at] + if rate == 0.0 { 0.0 } else { rate * self.point[at].signum() }
     }
 
-    /// Minimises over the entries that are not 0; returns how much the model fell.
-    fn face(&mut self) -> f64 {
+    /// Minimises over the entries that are not 0; returns how much the model fell. `last` is the face of the last time, whose factor
+    /// serves again if it is the same.
+    fn face(&mut self, last: &mut Option<Face>) -> f64 {
         let p = self.slots;
         let free = self.free_entries();
         if free.is_empty() {
             return 0.0;
         }
         self.work += (free.len() as f64).powi(3) / 3.0 + (free.len() * self.point.len() * self.functions) as f64;
-        let Ok(factor) = self.reduced_matrix(&free).llt(Side::Lower) else { return 0.0 };
+        if last.as_ref().is_none_or(|face| face.free != free) {
+            let Ok(factor) = self.reduced_matrix(&free).llt(Side::Lower) else { return 0.0 };
+            *last = Some(Face { free, factor });
+        }
+        let Some(Face { free, factor }) = last else { return 0.0 };
         let right = Mat::from_fn(free.len(), 1, |k, _| {
             let entry = &free[k];
             let against = entry.against.map_or(0.0, |function| self.face_slope(function, entry.slot));
