@@ -19,7 +19,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "test error in example 1 as q grows",
     reps: Reps::Printed(100),
-    revision: 1,
+    revision: 2,
     seconds: 1.6,
 };
 

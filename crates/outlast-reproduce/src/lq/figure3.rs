@@ -18,7 +18,7 @@ const ABOUT: About = About {
     paper: &papers::LQ,
     what: "example 2: test error as noise columns are added, four sample sizes",
     reps: Reps::Printed(100),
-    revision: 1,
+    revision: 2,
     seconds: 8.0,
 };
 

@@ -8,7 +8,6 @@
 use super::normal::{columns_gram, rows_gram};
 use crate::linalg::{Factor, dot};
 use crate::problem::LqProblem;
-use faer::MatRef;
 use rayon::prelude::*;
 
 const RIDGE: f64 = 0.01;
@@ -107,126 +106,92 @@ impl Moments {
     }
 }
 
-/// Standardised rows less their class means, Z.
-enum Deviations<'a> {
-    /// A copy, row-major.
-    Dense { z: Vec<f64>, cols: usize },
-    /// Sparse X stays as it is: z_i = (x_i - m_i) / u.
-    Sparse { problem: &'a LqProblem<'a>, rows: &'a [usize], means: &'a [f64], inverse: Vec<f64> },
+/// Standardised rows less their class means, Z = (X - M) / u, as they follow from X: no copy is made.
+struct Deviations<'a> {
+    problem: &'a LqProblem<'a>,
+    rows: &'a [usize],
+    /// Classes x columns.
+    means: &'a [f64],
+    /// 1 / u, 0 for constant columns.
+    inverse: Vec<f64>,
 }
 
 impl<'a> Deviations<'a> {
     fn new(problem: &'a LqProblem<'a>, rows: &'a [usize], moments: &'a Moments) -> Self {
-        let d = problem.x.cols();
-        let inverse = moments.units.iter().zip(&moments.constant).map(|(unit, c)| if *c { 0.0 } else { 1.0 / unit });
-        if problem.x.is_sparse() {
-            return Deviations::Sparse { problem, rows, means: &moments.means, inverse: inverse.collect() };
-        }
-        let inverse: Vec<f64> = inverse.collect();
-        let mut z = vec![0.0; rows.len() * d];
-        z.par_chunks_exact_mut(d.max(1)).zip(rows).for_each(|(z, &row)| {
-            problem.x.copy_row(row, z);
-            let code = problem.codes[row] as usize;
-            let of_column = moments.means[code * d..(code + 1) * d].iter().zip(&inverse);
-            z.iter_mut().zip(of_column).for_each(|(z, (mean, inverse))| *z = (*z - mean) * inverse);
-        });
-        Deviations::Dense { z, cols: d }
+        let units = moments.units.iter().zip(&moments.constant);
+        let inverse = units.map(|(unit, constant)| if *constant { 0.0 } else { 1.0 / unit }).collect();
+        Deviations { problem, rows, means: &moments.means, inverse }
     }
 
-    /// Rows and columns.
-    fn shape(&self) -> (usize, usize) {
-        match self {
-            Deviations::Dense { z, cols } => (z.len() / (*cols).max(1), *cols),
-            Deviations::Sparse { rows, inverse, .. } => (rows.len(), inverse.len()),
-        }
+    fn class(&self, row: usize) -> usize {
+        self.problem.codes[row] as usize
+    }
+
+    /// The means of each class.
+    fn classes(&self) -> impl Iterator<Item = &[f64]> {
+        self.means.chunks_exact(self.inverse.len().max(1))
     }
 
     /// Z u
     fn images(&self, u: &[f64]) -> Vec<f64> {
-        match self {
-            Deviations::Dense { z, cols } => z.par_chunks_exact((*cols).max(1)).map(|z| dot(z, u)).collect(),
-            Deviations::Sparse { problem, rows, means, inverse } => {
-                let scaled: Vec<f64> = u.iter().zip(inverse).map(|(u, inverse)| u * inverse).collect();
-                let of_class: Vec<f64> = means.chunks_exact(u.len().max(1)).map(|mean| dot(mean, &scaled)).collect();
-                let of_row = |&row: &usize| problem.x.dot(row, &scaled) - of_class[problem.codes[row] as usize];
-                rows.par_iter().map(of_row).collect()
-            }
-        }
+        let scaled: Vec<f64> = u.iter().zip(&self.inverse).map(|(u, inverse)| u * inverse).collect();
+        let of_class: Vec<f64> = self.classes().map(|mean| dot(mean, &scaled)).collect();
+        let of_row = |&row: &usize| self.problem.x.dot(row, &scaled) - of_class[self.class(row)];
+        self.rows.par_iter().map(of_row).collect()
     }
 
     /// Z'v
     fn combine(&self, v: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.shape().1];
-        match self {
-            Deviations::Dense { z, cols } => {
-                for (z, by) in z.chunks_exact((*cols).max(1)).zip(v) {
-                    out.iter_mut().zip(z).for_each(|(out, z)| *out += by * z);
-                }
-            }
-            Deviations::Sparse { problem, rows, means, inverse } => {
-                for (&row, by) in rows.iter().zip(v) {
-                    problem.x.add_scaled(row, *by, &mut out);
-                }
-                for (class, mean) in means.chunks_exact(out.len().max(1)).enumerate() {
-                    let of_class = rows.iter().zip(v).filter(|(row, _)| problem.codes[**row] as usize == class);
-                    let total: f64 = of_class.map(|(_, by)| by).sum();
-                    out.iter_mut().zip(mean).for_each(|(out, mean)| *out -= total * mean);
-                }
-                out.iter_mut().zip(inverse).for_each(|(out, inverse)| *out *= inverse);
-            }
+        let (mut out, mut totals) = (vec![0.0; self.inverse.len()], vec![0.0; self.problem.classes]);
+        for (&row, by) in self.rows.iter().zip(v) {
+            self.problem.x.add_scaled(row, *by, &mut out);
+            totals[self.class(row)] += by;
         }
+        for (mean, total) in self.classes().zip(totals) {
+            out.iter_mut().zip(mean).for_each(|(out, mean)| *out -= total * mean);
+        }
+        out.iter_mut().zip(&self.inverse).for_each(|(out, inverse)| *out *= inverse);
         out
     }
 
-    /// Z Z' for wide ones, else Z'Z: row-major, lower half.
-    fn gram(&self, wide: bool) -> Vec<f64> {
-        match self {
-            Deviations::Dense { z, cols } => {
-                let view = MatRef::from_row_major_slice(z, self.shape().0, *cols);
-                let product = if wide { view * view.transpose() } else { view.transpose() * view };
-                let size = product.nrows();
-                (0..size * size).map(|at| product[(at / size, at % size)]).collect()
-            }
-            Deviations::Sparse { problem, rows, means, inverse } if wide => {
-                let (n, m) = (problem.rows(), rows.len());
-                let squares: Vec<f64> = inverse.iter().map(|inverse| inverse * inverse).collect();
-                let all = rows_gram(problem.x, &squares);
-                let classes: Vec<Vec<f64>> = means
-                    .chunks_exact(inverse.len().max(1))
-                    .map(|mean| mean.iter().zip(&squares).map(|(mean, square)| mean * square).collect())
-                    .collect();
-                let code = |row: usize| problem.codes[row] as usize;
-                let cross: Vec<Vec<f64>> =
-                    classes.iter().map(|class| rows.iter().map(|&row| problem.x.dot(row, class)).collect()).collect();
-                let between = |a: usize, b: usize| dot(&classes[a], &means[b * inverse.len()..(b + 1) * inverse.len()]);
-                let k = classes.len();
-                let inner: Vec<f64> = (0..k * k).map(|at| between(at / k, at % k)).collect();
-                let mut gram = vec![0.0; m * m];
-                for i in 0..m {
-                    for j in 0..=i {
-                        let (a, b) = (code(rows[i]), code(rows[j]));
-                        gram[i * m + j] = all[rows[i] * n + rows[j]] - cross[a][j] - cross[b][i] + inner[a * k + b];
-                    }
-                }
-                gram
-            }
-            Deviations::Sparse { problem, rows, means, inverse } => {
-                let d = inverse.len();
-                let mut counted = vec![0.0; problem.rows()];
-                rows.iter().for_each(|&row| counted[row] = 1.0);
-                let mut gram = columns_gram(problem.x, &counted);
-                for (class, mean) in means.chunks_exact(d.max(1)).enumerate() {
-                    let count = rows.iter().filter(|&&row| problem.codes[row] as usize == class).count() as f64;
-                    for (row, own) in gram.chunks_exact_mut(d.max(1)).zip(mean) {
-                        row.iter_mut().zip(mean).for_each(|(entry, mean)| *entry -= count * own * mean);
-                    }
-                }
-                for (row, own) in gram.chunks_exact_mut(d.max(1)).zip(inverse) {
-                    row.iter_mut().zip(inverse).for_each(|(entry, inverse)| *entry *= own * inverse);
-                }
-                gram
+    /// Z Z' = X X' - M X' - X M' + M M', all over u^2: row-major, lower half.
+    fn rows_gram(&self) -> Vec<f64> {
+        let (x, n, m, k) = (self.problem.x, self.problem.rows(), self.rows.len(), self.problem.classes);
+        let squares: Vec<f64> = self.inverse.iter().map(|inverse| inverse * inverse).collect();
+        let scaled: Vec<Vec<f64>> = self
+            .classes()
+            .map(|mean| mean.iter().zip(&squares).map(|(mean, square)| mean * square).collect())
+            .collect();
+        let cross: Vec<Vec<f64>> =
+            scaled.iter().map(|class| self.rows.iter().map(|&row| x.dot(row, class)).collect()).collect();
+        let inner: Vec<f64> = scaled.iter().flat_map(|one| self.classes().map(move |other| dot(one, other))).collect();
+        let all = rows_gram(x, &squares);
+        let mut gram = vec![0.0; m * m];
+        for i in 0..m {
+            for j in 0..=i {
+                let (a, b) = (self.class(self.rows[i]), self.class(self.rows[j]));
+                let product = all[self.rows[i] * n + self.rows[j]];
+                gram[i * m + j] = product - cross[a][j] - cross[b][i] + inner[a * k + b];
             }
         }
+        gram
+    }
+
+    /// Z'Z = (X'X - sum over classes of rows m m') / (u u'): row-major.
+    fn columns_gram(&self) -> Vec<f64> {
+        let (mut counted, mut counts) = (vec![0.0; self.problem.rows()], vec![0.0; self.problem.classes]);
+        for &row in self.rows {
+            counted[row] = 1.0;
+            counts[self.class(row)] += 1.0;
+        }
+        let mut gram = columns_gram(self.problem.x, &counted);
+        for (at, row) in gram.chunks_exact_mut(self.inverse.len().max(1)).enumerate() {
+            for (mean, count) in self.classes().zip(&counts) {
+                row.iter_mut().zip(mean).for_each(|(entry, other)| *entry -= count * mean[at] * other);
+            }
+            row.iter_mut().zip(&self.inverse).for_each(|(entry, inverse)| *entry *= self.inverse[at] * inverse);
+        }
+        gram
     }
 }
 
@@ -240,10 +205,10 @@ struct Pooled<'a> {
 
 impl<'a> Pooled<'a> {
     fn new(z: Deviations<'a>, freedom: f64) -> Option<Self> {
-        let (n, d) = z.shape();
+        let (n, d) = (z.rows.len(), z.inverse.len());
         let wide = d >= n;
         let size = if wide { n } else { d };
-        let mut matrix = z.gram(wide);
+        let mut matrix = if wide { z.rows_gram() } else { z.columns_gram() };
         if wide {
             (0..size).for_each(|at| matrix[at * size + at] += RIDGE * freedom);
         }
@@ -265,20 +230,18 @@ impl<'a> Pooled<'a> {
 mod tests {
     use super::*;
     use crate::data::{Csr, Dense, Design};
+    use faer::Mat;
+    use faer::linalg::solvers::Solve;
 
-    /// Sparse X, which is not copied, has the start of dense X: more columns than rows, and fewer.
+    /// The formula itself, on a copy of standardised rows: more columns than rows, and fewer; dense and sparse; a row without weight, and
+    /// a constant column.
     #[test]
-    fn sparse_and_dense_start_alike() {
+    fn is_the_formula() {
         for (n, d, k) in [(8, 20, 2), (30, 5, 3), (12, 12, 3)] {
-            let value = |at: usize| if (at * 7919 + 13) % 3 == 0 { ((at * 31) % 17) as f64 - 5.0 } else { 0.0 };
-            let x = Dense::new(n, d, (0..n * d).map(value).collect::<Vec<f64>>()).unwrap();
-            let stored: Vec<usize> = (0..n * d).filter(|&at| value(at) != 0.0).collect();
-            let starts: Vec<usize> = (0..=n).map(|row| stored.partition_point(|&at| at < row * d)).collect();
-            let columns: Vec<u32> = stored.iter().map(|at| (at % d) as u32).collect();
-            let values: Vec<f64> = stored.iter().map(|&at| value(at)).collect();
-            let sparse = Csr::new(n, d, starts, columns, values).unwrap();
+            let stored = |at: usize| at % d != 1 && (at * 7919 + 13) % 3 == 0;
+            let value = |at: usize| if stored(at) { ((at * 31) % 17) as f64 - 5.0 } else { 0.0 };
+            let all: Vec<f64> = (0..n * d).map(value).collect();
             let codes: Vec<u32> = (0..n as u32).map(|row| row % k as u32).collect();
-            // a row without weight does not count
             let caps: Vec<f64> = (0..n).map(|row| if row == 3 { 0.0 } else { 1.0 }).collect();
             let functions = if k == 2 { 1 } else { k };
             let with = |x: &dyn Design| {
@@ -286,11 +249,55 @@ mod tests {
                 start(&LqProblem { x, codes, classes: k, functions, caps, cost: None, q: 0.5, intercept: true })
                     .unwrap()
             };
-            let ((w, b), (other_w, other_b)) = (with(&x), with(&sparse));
-            assert!(w.iter().any(|w| w.abs() > 0.01));
-            let close = |(one, other): (&f64, &f64)| (one - other).abs() <= 1e-9 * (1.0 + one.abs());
-            assert!(w.iter().zip(&other_w).all(close), "{w:?} {other_w:?}");
-            assert!(b.iter().zip(&other_b).all(close), "{b:?} {other_b:?}");
+            let dense = with(&Dense::new(n, d, all.clone()).unwrap());
+            let places: Vec<usize> = (0..n * d).filter(|&at| stored(at)).collect();
+            let starts: Vec<usize> = (0..=n).map(|row| places.partition_point(|&at| at < row * d)).collect();
+            let columns: Vec<u32> = places.iter().map(|at| (at % d) as u32).collect();
+            let values: Vec<f64> = places.iter().map(|&at| value(at)).collect();
+            let sparse = with(&Csr::new(n, d, starts, columns, values).unwrap());
+            let truth = by_copy(&all, &codes, (n, d, k));
+            assert!(truth.0.iter().any(|w| w.abs() > 0.01));
+            let close = |(one, other): (&f64, &f64)| (one - other).abs() <= 1e-8 * (1.0 + one.abs());
+            for found in [&dense, &sparse] {
+                assert!(found.0.iter().zip(&truth.0).all(close), "{found:?} {truth:?}");
+                assert!(found.1.iter().zip(&truth.1).all(close), "{found:?} {truth:?}");
+            }
         }
+    }
+
+    fn by_copy(all: &[f64], codes: &[u32], (n, d, k): (usize, usize, usize)) -> (Vec<f64>, Vec<f64>) {
+        let rows: Vec<usize> = (0..n).filter(|&row| row != 3).collect();
+        let count = rows.len() as f64;
+        let column = |c: usize| rows.iter().map(move |&row| all[row * d + c]);
+        let centers: Vec<f64> = (0..d).map(|c| column(c).sum::<f64>() / count).collect();
+        let square = |c: usize| column(c).map(|x| (x - centers[c]).powi(2)).sum::<f64>() / count;
+        let units: Vec<f64> = (0..d).map(|c| if square(c) > 0.0 { square(c).sqrt() } else { 1.0 }).collect();
+        let z = |row: usize, c: usize| (all[row * d + c] - centers[c]) / units[c];
+        let of_class = |j: usize| rows.iter().copied().filter(move |&row| codes[row] as usize == j);
+        let mean = |j: usize, c: usize| of_class(j).map(|row| z(row, c)).sum::<f64>() / of_class(j).count() as f64;
+        let deviation = |row: usize, c: usize| z(row, c) - mean(codes[row] as usize, c);
+        let freedom = (rows.len() - k) as f64;
+        let mut pooled = Mat::from_fn(d, d, |a, b| {
+            rows.iter().map(|&row| deviation(row, a) * deviation(row, b)).sum::<f64>() / freedom
+        });
+        let ridge = if d >= rows.len() { RIDGE } else { 0.0 };
+        // a constant column has no covariance, and its mean is 0: any variance will do
+        (0..d).for_each(|c| pooled[(c, c)] += if pooled[(c, c)] == 0.0 { 1.0 } else { ridge });
+        let factor = pooled.full_piv_lu();
+        let (mut weights, mut intercepts) = (vec![0.0; k * d], vec![0.0; k]);
+        for j in 0..k {
+            let w = factor.solve(Mat::from_fn(d, 1, |c, _| mean(j, c)));
+            intercepts[j] = (of_class(j).count() as f64 / count).ln();
+            for c in 0..d {
+                weights[j * d + c] = w[(c, 0)] / units[c];
+                intercepts[j] -= 0.5 * mean(j, c) * w[(c, 0)] + centers[c] * weights[j * d + c];
+            }
+        }
+        if k == 2 {
+            return ((0..d).map(|c| weights[d + c] - weights[c]).collect(), vec![intercepts[1] - intercepts[0]]);
+        }
+        center(&mut intercepts, 1, k);
+        center(&mut weights, d, k);
+        (weights, intercepts)
     }
 }

@@ -209,3 +209,42 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         solver: LQA,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dense;
+
+    /// Leaving columns out changes no step: the same coefficients as with all of them, two classes and three.
+    #[test]
+    fn columns_that_vanish_do_not_count() {
+        let (n, d) = (30, 200);
+        let value = |at: usize| ((at * 7919 + 13) % 1009) as f64 / 500.0 - 1.0;
+        let x = Dense::new(n, d, (0..n * d).map(value).collect::<Vec<f64>>()).unwrap();
+        for k in [2, 3] {
+            let codes: Vec<u32> = (0..n as u32).map(|row| (row * row) % k).collect();
+            let (classes, functions) = (k as usize, if k == 2 { 1 } else { 3 });
+            let caps = vec![0.5; n];
+            let problem = LqProblem {
+                x: &x,
+                codes: &codes,
+                classes,
+                functions,
+                caps: &caps,
+                cost: None,
+                q: 0.5,
+                intercept: true,
+            };
+            let (control, steps) = (Control::default(), 25);
+            let (all, _) = run(&problem, 1e-12, steps, &control).unwrap();
+            let (some, intercepts) = end(&problem, 1e-12, steps, &control).unwrap();
+            let left = some.iter().filter(|w| **w != 0.0).count();
+            assert!(left < functions * d / 4, "{left} of {} coefficients are left", functions * d);
+            let largest = all.weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
+            let far = all.weights.iter().zip(&some).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest > 0.1 && far < 1e-6 * largest, "{far} of {largest}");
+            let beside = all.intercepts.iter().zip(&intercepts).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(beside < 1e-6, "{beside}");
+        }
+    }
+}

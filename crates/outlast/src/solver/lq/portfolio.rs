@@ -157,21 +157,8 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         return polish(problem, found, &fine, control);
     }
     let (rough, fine) = efforts(options);
-    let mut more: Vec<Start> = given.into_iter().collect();
-    if is_cheap(problem) {
-        more.extend(discriminant_start(problem));
-    }
-    let mut found = best_sparse(problem, more, options, control)?;
-    let mut paper = f64::INFINITY;
-    let end = paper_start(problem, control)?;
-    if let Some(start) = &end {
-        paper = problem.objective(&start.weights, &start.intercepts);
-        // with many columns it is dear to follow: then only if it is the lowest so far
-        let few = columns_used(problem, &start.weights) <= most_columns(problem);
-        if is_cheap(problem) || few || paper < found.objective() {
-            found = better(best(problem, [start.clone()], &rough, control)?, found);
-        }
-    }
+    let (found, end) = best_of_all(problem, given.into_iter().collect(), options, control)?;
+    let paper = end.as_ref().map_or(f64::INFINITY, |end| problem.objective(&end.weights, &end.intercepts));
     let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
     let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
     if let Some(start) = end.filter(|_| paper < last.objective) {
@@ -200,7 +187,30 @@ fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, contro
     Ok(found)
 }
 
-/// The best of the starts given, the sparse ones and nothing, improved: a fit without what is dear.
+/// The best of the starts given and of all others, roughly; and where the paper's algorithm ends, if it was run.
+fn best_of_all(
+    problem: &LqProblem,
+    mut given: Vec<Start>,
+    options: &Options,
+    control: &Control,
+) -> Result<(Local, Option<Start>)> {
+    let (rough, _) = efforts(options);
+    if is_cheap(problem) {
+        given.extend(discriminant_start(problem));
+    }
+    let mut found = best_sparse(problem, given, options, control)?;
+    let end = paper_start(problem, control)?;
+    if let Some(start) = &end {
+        // with many columns it is dear to follow: then only if it is the lowest so far
+        let few = columns_used(problem, &start.weights) <= most_columns(problem);
+        if is_cheap(problem) || few || problem.objective(&start.weights, &start.intercepts) < found.objective() {
+            found = better(best(problem, [start.clone()], &rough, control)?, found);
+        }
+    }
+    Ok((found, end))
+}
+
+/// The best of the starts given and of all others, improved: the first point of a path.
 pub(super) fn solve_from(
     problem: &LqProblem,
     given: Vec<Start>,
@@ -208,7 +218,7 @@ pub(super) fn solve_from(
     control: &Control,
 ) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let found = best_sparse(problem, given, options, control)?;
+    let (found, _) = best_of_all(problem, given, options, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
