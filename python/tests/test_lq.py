@@ -72,6 +72,18 @@ def test_powers_below_one_end_in_a_better_place_than_the_paper_s_algorithm(k, q)
     assert below > 0 and sparser > 0
 
 
+def test_the_paper_s_algorithm_is_followed_to_its_end_however_many_columns():
+    """A step of it takes 2e8 multiplications, dense and sparse."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 6000))
+    y = (X[:, :10] @ rng.standard_normal((10, 3))).argmax(axis=1)
+    theirs = LqSVC(0.3, q=0.5, solver="lqa", max_iter=300).fit(X, y)
+    ours = LqSVC(0.3, q=0.5).fit(X, y)
+    assert 0 < ours.objective_ <= theirs.objective_ * (1 + 1e-9)
+    same = LqSVC(0.3, q=0.5).fit(sparse.csr_array(X), y)
+    assert 0 < same.objective_ <= theirs.objective_ * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("shape", [(70, 5), (20, 25)])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
@@ -376,6 +388,15 @@ def test_example_3_with_20_columns_of_noise():
         errors.append(error)
         assert {0, 1} <= columns
     assert 0.08 <= np.mean(errors) <= 0.13
+
+
+def test_a_path_finds_the_true_columns_among_200_of_noise():
+    # no l1 solution leads there: 204 columns separate 200 rows, and the true ones want large coefficients
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        parts = [papers.example_3(n, 100, rng) for n in (200, 200, 3000)]
+        error, columns = tuned(*parts, SMALL_QS, feature_map="squares")
+        assert {0, 1} <= columns and 0.08 <= error <= 0.13
 
 
 def test_example_4():

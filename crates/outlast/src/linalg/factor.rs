@@ -15,7 +15,7 @@ pub struct Factor {
     order: usize,
     scale: Vec<f64>,
     lower: Llt<f64>,
-    /// The lower triangle of A itself, row-major.
+    /// A itself, both triangles, row-major.
     matrix: Vec<f64>,
 }
 
@@ -52,16 +52,19 @@ impl Factor {
             return None;
         }
         let scale: Vec<f64> = (0..order).map(|i| rows(i)[i].max(f64::MIN_POSITIVE).sqrt().recip()).collect();
-        let (mut equilibrated, mut own) = (vec![0.0; order * order], vec![0.0; order * order]);
+        let mut equilibrated = vec![0.0; order * order];
         for i in 0..order {
-            let (row, at) = (rows(i), i * order..i * order + i + 1);
-            own[at.clone()].copy_from_slice(row);
-            let scaled = row.iter().zip(&scale).map(|(value, other)| scale[i] * value * other);
-            equilibrated[at].iter_mut().zip(scaled).for_each(|(entry, value)| *entry = value);
+            let scaled = rows(i).iter().zip(&scale).map(|(value, other)| scale[i] * value * other);
+            equilibrated[i * order..].iter_mut().zip(scaled).for_each(|(entry, value)| *entry = value);
             equilibrated[i * order + i] += shift;
         }
         let lower = Llt::new(MatRef::from_row_major_slice(&equilibrated, order, order), Side::Lower).ok()?;
-        Some(Factor { order, scale, lower, matrix: own })
+        let mut full = vec![0.0; order * order];
+        for i in 0..order {
+            full[i * order..i * order + i + 1].copy_from_slice(rows(i));
+            rows(i)[..i].iter().enumerate().for_each(|(j, value)| full[j * order + i] = *value);
+        }
+        Some(Factor { order, scale, lower, matrix: full })
     }
 
     /// x with A x = b, as far as the shift allows.
@@ -100,13 +103,8 @@ impl Factor {
     }
 
     fn residual(&self, right: &[f64], x: &[f64]) -> Vec<f64> {
-        let mut residual = right[..self.order].to_vec();
-        for (i, row) in self.matrix.chunks_exact(self.order.max(1)).enumerate() {
-            let (before, own) = (&row[..i], x[i]);
-            residual[i] -= super::dot(before, &x[..i]) + row[i] * own;
-            residual[..i].iter_mut().zip(before).for_each(|(residual, value)| *residual -= value * own);
-        }
-        residual
+        let rows = self.matrix.chunks_exact(self.order.max(1));
+        rows.zip(right).map(|(row, right)| right - super::dot(row, x)).collect()
     }
 }
 

@@ -26,6 +26,8 @@ pub use gram::{GRAM_DEPTH, weighted_gram};
 pub use single::WIDE;
 pub use small::{cholesky, cholesky_solve};
 
+use std::sync::OnceLock;
+
 /// Lanes of the widest vector used, in doubles. Strides of padded rows are multiples of this.
 pub const LANES: usize = 8;
 
@@ -50,7 +52,8 @@ pub enum Isa {
 impl Isa {
     /// The best of what this machine has.
     pub fn detect() -> Isa {
-        *Self::available().last().unwrap_or(&Isa::Portable)
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| *Self::available().last().unwrap_or(&Isa::Portable))
     }
 
     /// Everything this machine has, best last.

@@ -100,8 +100,7 @@ fn the_quadratic_approximation_is_never_below() {
     }
 }
 
-/// Where a step of the paper's algorithm is cheap, its end is one of the starts, on sparse columns as well; beyond that it gets as much work
-/// as the other starts, and here these lead lower anyhow.
+/// The end of the paper's algorithm is one of the starts, on sparse columns as well.
 #[test]
 fn the_paper_s_end_is_a_start_where_it_is_affordable() {
     for (n, d, steps, seeds) in [(100, 30, 500, 2), (40, 200, 500, 2), (330, 650, 30, 1)] {

@@ -6,17 +6,24 @@
 //! not count.
 
 use super::normal::{columns_gram, rows_gram};
+use crate::data::{Dense, Repeated};
 use crate::linalg::{Factor, dot};
 use crate::problem::LqProblem;
 use rayon::prelude::*;
 
 const RIDGE: f64 = 0.01;
 
+/// How many times its deviation a column's mean may be.
+const FAR: f64 = 1e4;
+
 /// Coefficients (functions x columns) and intercepts.
 pub(super) fn start(problem: &LqProblem) -> Option<(Vec<f64>, Vec<f64>)> {
     let (d, k) = (problem.x.cols(), problem.classes);
     let rows: Vec<usize> = (0..problem.rows()).filter(|&row| problem.caps[row] > 0.0).collect();
     let moments = Moments::new(problem, &rows);
+    if moments.are_extreme() {
+        return start_on_standardized(problem, &moments);
+    }
     let freedom = (rows.len() as f64 - k as f64).max(1.0);
     let pooled = Pooled::new(Deviations::new(problem, &rows, &moments), freedom)?;
     let mut weights = vec![0.0; k * d];
@@ -44,6 +51,33 @@ pub(super) fn start(problem: &LqProblem) -> Option<(Vec<f64>, Vec<f64>)> {
     center(&mut intercepts, 1, k);
     center(&mut weights, d, k);
     Some((weights, intercepts))
+}
+
+/// The same by way of a copy, for columns whose squares or means are beyond what products of them can bear.
+fn start_on_standardized(problem: &LqProblem, moments: &Moments) -> Option<(Vec<f64>, Vec<f64>)> {
+    let (n, d) = (problem.rows(), problem.x.cols());
+    let mut z = vec![0.0; n * d];
+    for (row, z) in z.chunks_exact_mut(d).enumerate() {
+        problem.x.copy_row(row, z);
+        z.iter_mut().enumerate().for_each(|(column, z)| *z = moments.standardize(column, *z));
+    }
+    let copy = Dense::new(n, d, z).ok()?;
+    let copied = problem.on(&copy);
+    let rows: Vec<usize> = (0..n).filter(|&row| problem.caps[row] > 0.0).collect();
+    // once standardised they are not extreme, but for rows without weight
+    if Moments::new(&copied, &rows).are_extreme() {
+        return None;
+    }
+    let (mut weights, mut intercepts) = start(&copied)?;
+    for (weights, b) in weights.chunks_exact_mut(d).zip(&mut intercepts) {
+        for (column, w) in weights.iter_mut().enumerate() {
+            *w = if moments.constant[column] { 0.0 } else { *w / moments.units[column] };
+            if problem.intercept {
+                *b -= *w * moments.centers[column];
+            }
+        }
+    }
+    weights.iter().chain(&intercepts).all(|value| value.is_finite()).then_some((weights, intercepts))
 }
 
 /// Takes the mean over the classes off.
@@ -101,8 +135,20 @@ impl Moments {
 
     /// The mean of a class in a standardised column.
     fn standardized(&self, class: usize, column: usize) -> f64 {
-        let mean = self.means[class * self.centers.len() + column];
-        if self.constant[column] { 0.0 } else { (mean - self.centers[column]) / self.units[column] }
+        self.standardize(column, self.means[class * self.centers.len() + column])
+    }
+
+    fn standardize(&self, column: usize, value: f64) -> f64 {
+        if self.constant[column] { 0.0 } else { (value - self.centers[column]) / self.units[column] }
+    }
+
+    /// Whether a column's squares would be out of range, or its variance lost in the square of its mean.
+    fn are_extreme(&self) -> bool {
+        let of_column = |column: usize| {
+            let unit = self.units[column];
+            !(1e-100..1e100).contains(&unit) || self.centers[column].abs() > FAR * unit
+        };
+        (0..self.units.len()).any(|column| !self.constant[column] && of_column(column))
     }
 }
 
@@ -156,7 +202,7 @@ impl<'a> Deviations<'a> {
 
     /// Z Z' = X X' - M X' - X M' + M M', all over u^2: row-major, lower half.
     fn rows_gram(&self) -> Vec<f64> {
-        let (x, n, m, k) = (self.problem.x, self.problem.rows(), self.rows.len(), self.problem.classes);
+        let (x, m, k) = (self.problem.x, self.rows.len(), self.problem.classes);
         let squares: Vec<f64> = self.inverse.iter().map(|inverse| inverse * inverse).collect();
         let scaled: Vec<Vec<f64>> = self
             .classes()
@@ -165,13 +211,14 @@ impl<'a> Deviations<'a> {
         let cross: Vec<Vec<f64>> =
             scaled.iter().map(|class| self.rows.iter().map(|&row| x.dot(row, class)).collect()).collect();
         let inner: Vec<f64> = scaled.iter().flat_map(|one| self.classes().map(move |other| dot(one, other))).collect();
-        let all = rows_gram(x, &squares);
-        let mut gram = vec![0.0; m * m];
+        let mut gram = match m == self.problem.rows() {
+            true => rows_gram(x, &squares),
+            false => rows_gram(&Repeated::new(x, self.rows.iter().map(|&row| row as u32).collect()), &squares),
+        };
         for i in 0..m {
             for j in 0..=i {
                 let (a, b) = (self.class(self.rows[i]), self.class(self.rows[j]));
-                let product = all[self.rows[i] * n + self.rows[j]];
-                gram[i * m + j] = product - cross[a][j] - cross[b][i] + inner[a * k + b];
+                gram[i * m + j] += inner[a * k + b] - cross[a][j] - cross[b][i];
             }
         }
         gram

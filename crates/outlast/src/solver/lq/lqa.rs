@@ -13,8 +13,8 @@
 use super::super::majorize::{self, Limits, Majorizer, Report, Step};
 use super::super::{Options, Solution, Status};
 use super::frame::pick;
-use super::normal::{Normal, push};
-use super::reweight::columns_of;
+use super::normal::{Normal, push, unknowns};
+use super::reweight::{columns_of, steepest};
 use super::{LQA, discriminant, rows_by_functions};
 use crate::control::Control;
 use crate::data::Design;
@@ -24,6 +24,16 @@ use crate::problem::lq::power;
 
 /// Least |z0|.
 const FLOOR: f64 = 1e-10;
+
+/// Steps until columns are left out for the first time; as many more where none could be.
+const LEG: usize = 2;
+/// A column counts no longer when this is its part of X B X', next to the largest, and its step can't make it grow by far.
+const NEGLIGIBLE: f64 = 1e-15;
+const SHRINKING: f64 = 0.1;
+/// The part of the columns that is worth a copy of the others.
+const WORTH: f64 = 0.2;
+/// How many steps on all columns may be spent: where q is close to 1 columns vanish slowly.
+const MOST_WORK: f64 = 100.0;
 
 /// The current point and its bound.
 struct Approximation<'a> {
@@ -138,16 +148,16 @@ fn start(problem: &LqProblem) -> (Vec<f64>, Vec<f64>) {
     discriminant::start(problem).unwrap_or_else(nothing)
 }
 
-/// Steps until columns are left out for the first time; as many more where none could be.
-const LEG: usize = 2;
-/// A column counts no longer when this is its part of X B X', next to the largest.
-const NEGLIGIBLE: f64 = 1e-15;
-/// The part of the columns that is worth a copy of the others.
-const WORTH: f64 = 0.2;
+/// Multiplications of a step with so many columns.
+pub(super) fn work(problem: &LqProblem, columns: usize) -> f64 {
+    let (n, m) = (problem.rows(), problem.functions);
+    let unknowns = unknowns(n, columns, m) as f64;
+    unknowns * (n * columns * m) as f64 + unknowns.powi(3)
+}
 
 /// Where the algorithm ends for q < 1: coefficients and intercepts. Its steps from a small coefficient are |w|^(2-q) times what the loss
-/// pulls, so that those that vanish do so faster than any geometric sequence. Columns are left out when nothing is left of them to working precision; the
-/// steps are the algorithm's own, and most of them cost what the few columns that stay do.
+/// pulls, so that those that vanish do so faster than any geometric sequence. Columns are left out when nothing is left of them to
+/// working precision; the steps are the algorithm's own, and most of them cost what the few columns that stay do.
 pub(super) fn end(
     problem: &LqProblem,
     decrease: f64,
@@ -158,9 +168,11 @@ pub(super) fn end(
     let (mut weights, mut intercepts) = start(problem);
     let mut squares = vec![0.0; d];
     (0..problem.rows()).for_each(|row| problem.x.for_each(row, &mut |column, value| squares[column] += value * value));
+    let steepest = steepest(problem);
     let mut kept: Vec<usize> = (0..d).collect();
     let mut compact: Option<Box<dyn Design>> = None;
     let (mut left, mut leg) = (max_steps, LEG);
+    let mut budget = MOST_WORK * work(problem, d);
     loop {
         let part = problem.on(compact.as_deref().unwrap_or(problem.x));
         let mut method = Approximation::new(&part, pick(&weights, d, &kept), intercepts);
@@ -170,15 +182,18 @@ pub(super) fn end(
         method.weights.iter().enumerate().for_each(|(at, w)| weights[at / kept.len() * d + kept[at % kept.len()]] = *w);
         intercepts = method.intercepts;
         left -= steps;
-        if left == 0 || report.status != Status::IterationLimit {
+        budget -= steps as f64 * work(problem, kept.len());
+        if left == 0 || budget < 0.0 || report.status != Status::IterationLimit {
             return Ok((weights, intercepts));
         }
-        let weight = |column: usize| {
-            let largest = (0..m).map(|j| weights[j * d + column].abs()).fold(0.0, f64::max);
-            power(largest, 2.0 - problem.q) * squares[column]
+        let largest = |column: usize| (0..m).map(|j| weights[j * d + column].abs()).fold(0.0, f64::max);
+        let part = |column: usize| power(largest(column), 2.0 - problem.q) * squares[column];
+        let grows = |column: usize| {
+            let pull = (0..m).map(|j| steepest[j * d + column]).fold(0.0, f64::max);
+            power(largest(column), 1.0 - problem.q) * pull > SHRINKING * problem.q
         };
-        let most = kept.iter().map(|&column| weight(column)).fold(0.0, f64::max);
-        let counts = |column: &usize| !(weight(*column) <= NEGLIGIBLE * most);
+        let most = kept.iter().map(|&column| part(column)).fold(0.0, f64::max);
+        let counts = |&column: &usize| !(part(column) <= NEGLIGIBLE * most) || grows(column);
         let staying: Vec<usize> = kept.iter().copied().filter(counts).collect();
         if staying.is_empty() || (staying.len() as f64) > (1.0 - WORTH) * kept.len() as f64 {
             leg *= 2;

@@ -63,7 +63,7 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
 pub(super) fn solve_sparsely(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let found = frame::on_stored(problem, options, |problem, options, _| {
         frame::centred(problem, options, |problem, options, _| {
-            Ok(vec![portfolio::solve_from(problem, Vec::new(), options, control)?])
+            Ok(vec![portfolio::solve_sparsely(problem, options, control)?])
         })
     });
     only(found?)

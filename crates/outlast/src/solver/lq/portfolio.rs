@@ -5,7 +5,7 @@
 //! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns, until there is one for every few rows;
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
 //! - where a linear system of its size is cheap, discriminant analysis;
-//! - the end of the paper's algorithm, so that what is returned is never above that, as long as its linear systems can be factored;
+//! - the end of the paper's algorithm, so that what is returned is never above that, as long as its steps cost no more than [`STEP`];
 //! - w = 0; and the start given, if any: with [`Care::Follow`] that one alone.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
@@ -16,6 +16,7 @@ use super::super::{Care, Options, Solution, Status, proximal};
 use super::reweight::{Effort, Local, follow};
 use super::{discriminant, lqa, normal};
 use crate::control::Control;
+use crate::data::Repeated;
 use crate::error::Result;
 use crate::problem::LqProblem;
 
@@ -29,6 +30,8 @@ const ROUGH: f64 = 1e-2;
 const FINALISTS: usize = 2;
 /// Relative difference of coefficients that are alike.
 const ALIKE: f64 = 0.05;
+/// Multiplications of a step of the paper's algorithm up to which it is followed.
+const STEP: f64 = 1e11;
 /// Multiplications of a linear system that is cheap.
 const CHEAP: f64 = 1e8;
 /// Multiplications that changes by a column may take, how many rounds, and how many columns are tried.
@@ -208,6 +211,13 @@ fn best_of_all(
         }
     }
     Ok((found, end))
+}
+
+/// The best of the sparse starts and nothing, improved: a fit without what may be dear.
+pub(super) fn solve_sparsely(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let (rough, fine) = efforts(options);
+    let found = best_sparse(problem, Vec::new(), options, control)?;
+    polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
 /// The best of the starts given and of all others, improved: the first point of a path.
@@ -430,15 +440,8 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
     Ok(starts)
 }
 
-/// Multiplications of a step of the paper's algorithm.
-fn paper_work(problem: &LqProblem) -> f64 {
-    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
-    let unknowns = normal::unknowns(n, d, m) as f64;
-    unknowns * (n * d * m) as f64 + unknowns.powi(3)
-}
-
 fn is_cheap(problem: &LqProblem) -> bool {
-    paper_work(problem) <= CHEAP
+    lqa::work(problem, problem.x.cols()) <= CHEAP
 }
 
 fn discriminant_start(problem: &LqProblem) -> Option<Start> {
@@ -446,12 +449,18 @@ fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     Some(Start { weights, intercepts, expansion: None })
 }
 
-/// Where the paper's algorithm ends, if its systems can be factored.
+/// Where the paper's algorithm ends on the rows that count, if its steps can be afforded.
 fn paper_start(problem: &LqProblem, control: &Control) -> Result<Option<Start>> {
-    let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
-    if !normal::is_factored(n, d, m) || control.out_of_time() {
+    let rows: Vec<u32> = (0..problem.rows() as u32).filter(|&row| problem.caps[row as usize] > 0.0).collect();
+    let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
+    let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize]).collect();
+    let whole = rows.len() == problem.rows();
+    let view = Repeated::new(problem.x, rows);
+    let part = LqProblem { x: if whole { problem.x } else { &view }, codes: &codes, caps: &caps, ..*problem };
+    let factored = normal::is_factored(part.rows(), part.x.cols(), part.functions);
+    if !factored || lqa::work(&part, part.x.cols()) > STEP || control.out_of_time() {
         return Ok(None);
     }
-    let (weights, intercepts) = lqa::end(problem, LQA.0, LQA.1, control)?;
+    let (weights, intercepts) = lqa::end(&part, LQA.0, LQA.1, control)?;
     Ok(Some(Start { weights, intercepts, expansion: None }))
 }

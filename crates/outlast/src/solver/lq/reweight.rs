@@ -214,7 +214,7 @@ pub(super) fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Box<dyn De
 }
 
 /// G: the steepest the loss can be in each coefficient.
-fn steepest(problem: &LqProblem) -> Vec<f64> {
+pub(super) fn steepest(problem: &LqProblem) -> Vec<f64> {
     let (m, d) = (problem.functions, problem.x.cols());
     let mut sums = vec![0.0; m * d];
     for row in 0..problem.rows() {

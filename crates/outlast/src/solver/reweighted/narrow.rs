@@ -93,9 +93,9 @@ impl<'a> Narrow<'a> {
         let (design, d) = (self.data.design(), self.cols());
         let (w, b, shrink) = (&theta[..d], theta[d], self.data.shrink());
         let mut out = vec![0.0; self.data.rows()];
-        let rows = match design.stored() {
+        let rows = match design.stored() + self.data.rows() {
             0..FEW => self.data.rows().max(1),
-            stored => (CHUNK * self.data.rows() / stored).clamp(16, 1 << 16),
+            _ => (CHUNK * self.data.rows() / design.stored().max(1)).clamp(16, 1 << 16),
         };
         out.par_chunks_mut(rows).enumerate().for_each_init(Vec::new, |scratch, (piece, out)| {
             let start = piece * rows;

@@ -2,7 +2,7 @@
 //!
 //! Minima that lie in different places do so in a sample too. The starts run on rows enough to tell good ones from bad. Their best fits
 //! the sample better than it fits other rows, so that the plain fit, which does so less, is a candidate beside it: both are followed on
-//! three times as many rows, and the one that ends lower goes on with three times as many again. Rounds that move far are cheap where
+//! five times as many rows, and the one that ends lower goes on with five times as many again. Rounds that move far are cheap where
 //! rows are few, and what is left for all rows are those that move little.
 
 use super::super::Options;
