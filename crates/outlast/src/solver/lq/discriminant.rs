@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn is_the_formula() {
         for (n, d, k) in [(8, 20, 2), (30, 5, 3), (12, 12, 3)] {
-            let stored = |at: usize| at % d != 1 && (at * 7919 + 13) % 3 == 0;
+            let stored = |at: usize| at % d != 1 && (at * 7919 + 13).is_multiple_of(3);
             let value = |at: usize| if stored(at) { ((at * 31) % 17) as f64 - 5.0 } else { 0.0 };
             let all: Vec<f64> = (0..n * d).map(value).collect();
             let codes: Vec<u32> = (0..n as u32).map(|row| row % k as u32).collect();
