@@ -2,7 +2,7 @@
 //!
 //! Minima that lie in different places do so in a sample too. The starts run on rows enough to tell good ones from bad. Their best fits
 //! the sample better than it fits other rows, so that the plain fit, which does so less, is a candidate beside it: both are followed on
-//! four times as many rows, and the one that ends lower goes on with four times as many again. Rounds that move far are cheap where
+//! three times as many rows, and the one that ends lower goes on with three times as many again. Rounds that move far are cheap where
 //! rows are few, and what is left for all rows are those that move little.
 
 use super::super::Options;
@@ -23,7 +23,7 @@ const ROWS_PER_COLUMN: usize = 10;
 const SIZE: usize = CHEAP / 16;
 
 /// How many times as many rows the next sample has.
-const GROWTH: usize = 4;
+const GROWTH: usize = 3;
 
 /// Rows that are copied together.
 const COPIED: usize = 512;
