@@ -21,7 +21,7 @@ mod small;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-pub use factor::Factor;
+pub use factor::{Factor, solve_one};
 pub use gram::{GRAM_DEPTH, weighted_gram};
 pub use single::WIDE;
 pub use small::{cholesky, cholesky_solve};
@@ -182,9 +182,18 @@ impl Isa {
     }
 }
 
-/// a . b
+/// Numbers from which looking for wider vectors pays.
+const LONG: usize = 64;
+
+/// a . b, the same to the last bit on every machine.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    lane_sum(a, b, |a, b| a * b)
+    if a.len() < LONG {
+        return lane_sum(a, b, |a, b| a * b);
+    }
+    Isa::detect().run(
+        #[inline(always)]
+        || lane_sum(a, b, |a, b| a * b),
+    )
 }
 
 /// sum of term(a_k, b_k), eight at a time: as fast as the memory, and a smaller error than one after the other.

@@ -248,7 +248,11 @@ impl Lq {
             let solutions = self.on_columns(x, |mapped| {
                 let problem = self.problem(mapped, &labels, &caps, cost.as_deref());
                 let options = self.common.options(self.tolerance(mapped, &labels), None);
-                lq::Path { cs, qs: &[self.q], screening: true, guide: None }.solve(&problem, &options, &request.control)
+                lq::Path { cs, qs: &[self.q], screening: true, guide: None, absolute: None }.solve(
+                    &problem,
+                    &options,
+                    &request.control,
+                )
             })?;
             let models = solutions.into_iter().flatten().zip(cs).map(|(solution, &c)| {
                 let at = self.clone().c(c);

@@ -49,7 +49,7 @@ fn screening_changes_nothing() {
         let problem: LqProblem = data.problem(&x, 1.0, true);
         let options = Options { tolerance: 1e-8, ..Options::default() };
         let solve = |screening: bool| {
-            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None }
+            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None, absolute: None }
                 .solve(&problem, &options, &Control::default())
                 .unwrap()
         };
@@ -290,7 +290,9 @@ fn a_guide_changes_the_way_and_not_the_end() {
     let (cs, qs) = ([0.03, 0.3, 3.0], [0.5, 1.0, 1.5]);
     let options = Options { tolerance: 1e-8, ..Options::default() };
     let path = |guide: Option<lq::Guide>, problem: &LqProblem| {
-        lq::Path { cs: &cs, qs: &qs, screening: true, guide }.solve(problem, &options, &Control::default()).unwrap()
+        lq::Path { cs: &cs, qs: &qs, screening: true, guide, absolute: None }
+            .solve(problem, &options, &Control::default())
+            .unwrap()
     };
     let solutions = path(None, &whole.problem(&all, 1.0, true));
     let expansions = solutions.iter().flatten().map(|solution| solution.expansion[..rows].to_vec()).collect();

@@ -1,7 +1,7 @@
 //! C and q of the L_q machine, chosen by cross-validation or on a tuning set.
 //!
-//! All rows, then the training rows of every split, are solved along the whole grid by [`Path`](crate::solver::lq::Path), in which each
-//! point is the start of others (`walk`). What all rows found guides the splits, which are spread over the cores. Columns are put on one
+//! All rows, and the training rows of every split, are solved along the whole grid by [`Path`](crate::solver::lq::Path), in which each
+//! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
 //! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
 //! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
 //! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path, which was judged, followed to the
@@ -24,7 +24,7 @@ use crate::problem::Kernel;
 use crate::solver::{Care, Solution, Start, Status};
 use rayon::prelude::*;
 use std::sync::atomic::AtomicUsize;
-use walk::{Judged, Walk};
+use walk::{Ahead, Judged, Walk};
 
 /// How many values of C are tried unless others are asked for.
 pub const DEFAULT_COUNT: usize = 20;
@@ -260,7 +260,16 @@ impl LqSearch {
         let (qs, cost) = (&self.qs[..], cost.as_deref());
         let walk = Walk { base: &self.base, cs: &cs, qs, payoff: &payoff, cost, stop: &stop, control, done };
         let early = if by.is_none() { control.share_of_time(WHOLE_TIME) } else { control };
-        let whole = Walk { stop: &|| Ended::of(&early) != Ended::Done, ..walk }.whole(&rows)?;
+        let until = || Ended::of(&early) != Ended::Done;
+        let part = |split: &Split| Part::new(data, &split.train, data, &split.test, &Kernel::Linear, self.standardize);
+        let begin = |split: &Split| -> Result<Option<Ahead>> {
+            if by.is_some() || stop() { Ok(None) } else { walk.ahead(&part(split)?).map(Some) }
+        };
+        let (whole, begun): (_, Vec<Result<Option<Ahead>>>) = rayon::join(
+            || Walk { stop: &until, ..walk }.whole(&rows),
+            || splits.par_iter().with_max_len(1).map(begin).collect(),
+        );
+        let (whole, begun) = (whole?, begun.into_iter().collect::<Result<Vec<_>>>()?);
         let (rows, judged) = match by {
             // the path on all rows is what other rows judge
             Some(by) => {
@@ -269,15 +278,13 @@ impl LqSearch {
                 (part.train, vec![judged])
             }
             None => {
-                let run = |split: &Split| -> Result<Vec<Option<Judged>>> {
-                    if stop() {
-                        return Ok(vec![None; settings.len()]);
+                let run = |(split, begun): (&Split, Option<Ahead>)| -> Result<Vec<Option<Judged>>> {
+                    match begun {
+                        Some(ahead) => walk.part(&part(split)?, &split.train, &whole, ahead),
+                        None => Ok(vec![None; settings.len()]),
                     }
-                    let (train, test) = (&split.train, &split.test);
-                    let part = Part::new(data, train, data, test, &Kernel::Linear, self.standardize)?;
-                    walk.part(&part, train, &whole)
                 };
-                let found: Vec<Result<_>> = splits.par_iter().with_max_len(1).map(run).collect();
+                let found: Vec<Result<_>> = splits.par_iter().zip(begun).with_max_len(1).map(run).collect();
                 (rows, found.into_iter().collect::<Result<Vec<_>>>()?)
             }
         };

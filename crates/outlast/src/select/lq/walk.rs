@@ -1,26 +1,29 @@
 //! The whole grid on the rows of a split: solved along paths, and judged on the rows held out.
 //!
-//! Solutions for q <= 1 start from each other and are one path; every q > 1 is a path by itself. Whoever watches may end a path: the points
-//! that it had not reached are not judged.
+//! Solutions for q <= 1 start from each other and are one path; every q > 1 is a path by itself. Convex problems, q >= 1, need no guide: on a
+//! split they are solved while all rows still are (`ahead`), so that no core waits. Whoever watches may end a path: the points that it had
+//! not reached are not judged.
 
 use crate::control::{Control, Progress};
-use crate::data::Repeated;
+use crate::data::{Design, Repeated};
 use crate::error::Result;
 use crate::model::Lq;
 use crate::model::condense::Condensed;
+use crate::problem::LqProblem;
 use crate::select::tune::STAGE;
 use crate::select::tune::part::{Owned, Part};
 use crate::select::tune::score::{Payoff, of_rows};
 use crate::solver::lq::{Guide, Path};
-use crate::solver::{Solution, Status};
+use crate::solver::{Options, Solution, Status};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
 const LOOSER: f64 = 10.0;
 const LOOSEST: f64 = 1e-4;
-/// Multipliers of all points, in numbers, that are kept to guide the folds.
+/// Multipliers of all points, in numbers, that are kept to guide the folds, and the folds that solutions are kept for beside each other.
 const MOST_KEPT: usize = 20_000_000;
+const MANY_SPLITS: usize = 10;
 
 /// A grid of C and q, and how to walk over it.
 #[derive(Clone, Copy)]
@@ -46,6 +49,32 @@ pub(super) struct Group {
     solutions: Vec<Vec<Solution>>,
 }
 
+/// What is known before some values of q are solved.
+#[derive(Default)]
+struct Known<'a> {
+    /// The same values of q on all rows, and which of them these are.
+    guide: Option<(&'a [Vec<Solution>], &'a [u32])>,
+    /// q = 1 on these rows.
+    absolute: Option<&'a [Solution]>,
+}
+
+/// What was solved on a split before its guide was there.
+pub(super) struct Ahead {
+    /// q = 1, by C.
+    absolute: Option<Vec<Solution>>,
+    /// Of every point; those with q <= 1 are to come.
+    judged: Vec<Option<Judged>>,
+}
+
+/// A problem as it is solved.
+struct View<'a> {
+    problem: &'a LqProblem<'a>,
+    /// Its rows, if equal ones have become one.
+    few: Option<&'a Condensed>,
+    mapped: &'a dyn Design,
+    caps: &'a [f64],
+}
+
 /// What a point lost on the rows held out of a split, and which columns it used.
 #[derive(Clone)]
 pub(super) struct Judged {
@@ -66,37 +95,76 @@ impl Walk<'_> {
     /// All rows.
     pub fn whole(&self, rows: &Owned) -> Result<Vec<Group>> {
         let solve = |places: Vec<usize>| -> Result<Group> {
-            let solutions = self.solve(rows, &places, None)?;
+            let solutions = self.solve(rows, &places, &Known::default())?;
             Ok(Group { places, solutions })
         };
         let groups: Vec<Result<Group>> = self.groups().into_par_iter().with_max_len(1).map(solve).collect();
         groups.into_iter().collect()
     }
 
-    /// The training rows of a split, guided by all rows, which these are of; what is found is judged at once.
-    pub fn part(&self, part: &Part, train: &[u32], whole: &[Group]) -> Result<Vec<Option<Judged>>> {
-        let solve = |group: &Group| -> Result<Group> {
-            // convex problems do not need one
-            let is_guided = group.places.iter().any(|&at| self.qs[at] < 1.0);
-            let guide = is_guided.then_some((&group.solutions[..], train));
-            let solutions = self.solve(&part.train, &group.places, guide)?;
-            Ok(Group { places: group.places.clone(), solutions })
+    /// What the training rows of a split need no guide for, q >= 1, judged at once.
+    pub fn ahead(&self, part: &Part) -> Result<Ahead> {
+        let convex = || (0..self.qs.len()).filter(|&at| self.qs[at] > 1.0);
+        let solve = |at: usize| -> Result<Group> {
+            let solutions = self.solve(&part.train, &[at], &Known::default())?;
+            Ok(Group { places: vec![at], solutions })
         };
-        let groups: Vec<Result<Group>> = whole.par_iter().with_max_len(1).map(solve).collect();
-        Ok(self.judge(&groups.into_iter().collect::<Result<Vec<Group>>>()?, part))
+        let curved = || convex().collect::<Vec<_>>().into_par_iter().with_max_len(1).map(solve).collect::<Vec<_>>();
+        let (absolute, curved) = rayon::join(|| self.absolute(&part.train), curved);
+        let (absolute, groups) = (absolute?, curved.into_iter().collect::<Result<Vec<Group>>>()?);
+        Ok(Ahead { judged: self.judge(&groups, part), absolute })
     }
 
-    /// Some values of q on some rows; a guide is the same of all rows, and which of them these are.
-    fn solve(
-        &self,
-        owned: &Owned,
-        places: &[usize],
-        guide: Option<(&[Vec<Solution>], &[u32])>,
-    ) -> Result<Vec<Vec<Solution>>> {
-        let (x, labels) = (owned.rows.as_design(), &owned.labels);
-        let caps = self.base.unit_caps_of_some(labels, owned.weights.as_deref())?;
+    /// The solutions for q = 1, from which those for smaller q start, if any q asks for them and they are not too much to keep.
+    fn absolute(&self, owned: &Owned) -> Result<Option<Vec<Solution>>> {
+        let functions = owned.labels.classes().len();
+        let size = functions.saturating_mul(owned.labels.len() + owned.rows.as_design().cols()) * self.cs.len();
+        if size > MOST_KEPT / MANY_SPLITS || self.qs.iter().all(|&q| q > 1.0) {
+            return Ok(None);
+        }
+        let path = Path { qs: &[1.0], ..self.path() };
+        let found = self.on_rows(owned, |view| path.solve(view.problem, &self.options(), &self.ending()))?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The rest of the grid on the training rows of a split, guided by all rows, which these are of; what is found is judged at once.
+    pub fn part(&self, part: &Part, train: &[u32], whole: &[Group], ahead: Ahead) -> Result<Vec<Option<Judged>>> {
+        let Some(group) = whole.iter().find(|group| group.places.iter().any(|&at| self.qs[at] <= 1.0)) else {
+            return Ok(ahead.judged);
+        };
+        let known = Known { guide: Some((&group.solutions, train)), absolute: ahead.absolute.as_deref() };
+        let solutions = self.solve(&part.train, &group.places, &known)?;
+        let below = self.judge(&[Group { places: group.places.clone(), solutions }], part);
+        Ok(ahead.judged.into_iter().zip(below).map(|(above, below)| above.or(below)).collect())
+    }
+
+    /// Some values of q on some rows.
+    fn solve(&self, owned: &Owned, places: &[usize], known: &Known) -> Result<Vec<Vec<Solution>>> {
         let qs: Vec<f64> = places.iter().map(|&at| self.qs[at]).collect();
-        let found = self.base.on_columns(x, |mapped| {
+        let found = self.on_rows(owned, |view| {
+            let guide =
+                known.guide.map(|(solutions, rows)| guide_of(solutions, rows, view.few, view.problem.functions));
+            let path = Path { qs: &qs, guide, absolute: known.absolute, ..self.path() };
+            let found = path.solve(view.problem, &self.options(), &self.ending())?;
+            let kept = view.problem.functions * owned.labels.len() * self.cs.len() * self.qs.len() <= MOST_KEPT;
+            let finish = |solution: Solution| match view.few {
+                _ if !kept => slim(solution),
+                Some(few) => few.expand(solution, view.mapped, view.caps),
+                None => solution,
+            };
+            Ok(found.into_iter().map(|list| list.into_iter().map(finish).collect()).collect())
+        })?;
+        if !(self.stop)() {
+            self.tell(qs.len() * self.cs.len());
+        }
+        Ok(found)
+    }
+
+    /// Lets `run` solve the problem of some rows, of equal ones one.
+    fn on_rows<T>(&self, owned: &Owned, run: impl FnOnce(&View) -> Result<T>) -> Result<T> {
+        let labels = &owned.labels;
+        let caps = self.base.unit_caps_of_some(labels, owned.weights.as_deref())?;
+        self.base.on_columns(owned.rows.as_design(), |mapped| {
             let few = match self.base.is_small(mapped, labels) {
                 true => Some(Condensed::new(mapped, labels, &caps)?),
                 false => None,
@@ -106,23 +174,23 @@ impl Walk<'_> {
                 (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, self.cost),
                 _ => self.base.problem(mapped, labels, &caps, self.cost),
             };
-            let guide = guide.map(|(solutions, rows)| guide_of(solutions, rows, few.as_ref(), problem.functions));
-            let path = Path { cs: self.cs, qs: &qs, screening: true, guide };
-            let mut options = self.base.common.search_options();
-            options.tolerance = options.tolerance.max((LOOSER * options.tolerance).min(LOOSEST));
-            let found = path.solve(&problem, &options, &Control::default().finish(self.stop))?;
-            let kept = problem.functions * labels.len() * self.cs.len() * self.qs.len() <= MOST_KEPT;
-            let finish = |solution: Solution| match &few {
-                _ if !kept => slim(solution),
-                Some(few) => few.expand(solution, mapped, &caps),
-                None => solution,
-            };
-            Ok(found.into_iter().map(|list| list.into_iter().map(finish).collect()).collect())
-        })?;
-        if !(self.stop)() {
-            self.tell(qs.len() * self.cs.len());
-        }
-        Ok(found)
+            run(&View { problem: &problem, few: few.as_ref(), mapped, caps: &caps })
+        })
+    }
+
+    /// The path over all C.
+    fn path(&self) -> Path<'_> {
+        Path { cs: self.cs, qs: &[], screening: true, guide: None, absolute: None }
+    }
+
+    fn options(&self) -> Options {
+        let mut options = self.base.common.search_options();
+        options.tolerance = options.tolerance.max((LOOSER * options.tolerance).min(LOOSEST));
+        options
+    }
+
+    fn ending(&self) -> Control<'_> {
+        Control::default().finish(self.stop)
     }
 
     fn tell(&self, points: usize) {

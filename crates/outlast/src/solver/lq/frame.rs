@@ -124,13 +124,13 @@ fn far_centers(x: &dyn Design) -> Option<Vec<f64>> {
         return None;
     }
     x.copy_row(0, &mut first);
-    let spread = by_column(x, &|column, value| (value - first[column]).abs(), &f64::max);
+    let spread = by_column(x, |column, value| (value - first[column]).abs(), f64::max);
     let far = |column: usize| first[column].abs() > FAR * spread[column];
     if !(0..x.cols()).any(far) {
         return None;
     }
-    let stored = if x.is_sparse() { by_column(x, &|_, _| 1.0, &|a, b| a + b) } else { vec![n as f64; x.cols()] };
-    let sums = by_column(x, &|column, value| value - first[column], &|a, b| a + b);
+    let stored = if x.is_sparse() { by_column(x, |_, _| 1.0, |a, b| a + b) } else { vec![n as f64; x.cols()] };
+    let sums = by_column(x, |column, value| value - first[column], |a, b| a + b);
     let center = |column: usize| match far(column) && stored[column] == n as f64 {
         true => first[column] + sums[column] / n as f64,
         false => 0.0,

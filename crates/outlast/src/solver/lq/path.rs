@@ -7,7 +7,7 @@
 //!           q; those that did not change with C are left out, and the best two after a step go on. The largest C, from which the
 //!           others come, is solved from every start a fit has, unless there is a guide; and where the columns in use are not those of the
 //!           next larger C, single ones are exchanged, as far as a budget goes that grows with every C
-//! q > 1     C rising, each from the one before
+//! q > 1     C rising, each from the one before, which often is the solution still: with C so large that no row is on the wrong side
 //! ```
 //!
 //! A guide is the path of a problem much like this one: of all rows, where these are the training rows of a fold. For q = 1 it is not
@@ -32,6 +32,9 @@ const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
 /// Multiplications that exchanges of columns may take for each C; what is not needed is kept for the next.
 const MOVES: f64 = 1e6;
 
+/// How near its bound, relatively, a multiplier counts as being there.
+const BOUND: f64 = 1e-3;
+
 /// What is wanted.
 #[derive(Debug, Clone)]
 pub struct Path<'a> {
@@ -43,6 +46,8 @@ pub struct Path<'a> {
     pub screening: bool,
     /// Where to start from.
     pub guide: Option<Guide<'a>>,
+    /// The solutions of this problem for q = 1, by C, if they are known already.
+    pub absolute: Option<&'a [Solution]>,
 }
 
 /// The path of a problem much like this one, for the same C and q.
@@ -128,10 +133,8 @@ impl<'a> Walk<'a> {
         self.problem.caps.iter().map(|cap| self.c(at) * cap).collect()
     }
 
-    /// A solution of the guide as a start here.
-    fn guided(&self, q: usize, c: usize) -> Option<Start> {
-        let guide = self.path.guide.as_ref()?;
-        let solution = guide.solutions.get(q)?.get(c)?;
+    /// Coefficients and intercepts of a solution for the columns as they are seen here, if there are as many.
+    fn seen(&self, solution: &Solution) -> Option<(Vec<f64>, Vec<f64>)> {
         let all = solution.weights.as_deref()?;
         let weights = match self.view.kept {
             Some(kept) => frame::pick(all, all.len() / self.problem.functions, kept),
@@ -139,9 +142,25 @@ impl<'a> Walk<'a> {
         };
         let mut intercepts = solution.intercepts.clone();
         frame::move_intercepts(Some(&weights), &mut intercepts, self.view.centers, 1.0);
-        let expansion = guide.expansions.get(q * self.path.cs.len() + c).cloned();
         let fits = weights.len() == self.problem.functions * self.problem.x.cols();
-        fits.then_some(Start { weights, intercepts, expansion })
+        fits.then_some((weights, intercepts))
+    }
+
+    /// A solution of the guide as a start here.
+    fn guided(&self, q: usize, c: usize) -> Option<Start> {
+        let guide = self.path.guide.as_ref()?;
+        let (weights, intercepts) = self.seen(guide.solutions.get(q)?.get(c)?)?;
+        let expansion = guide.expansions.get(q * self.path.cs.len() + c).cloned();
+        Some(Start { weights, intercepts, expansion })
+    }
+
+    /// The solutions for q = 1 that are known.
+    fn known(&self) -> Option<Vec<Solution>> {
+        let of = |solution: &Solution| {
+            let (weights, intercepts) = self.seen(solution)?;
+            Some(Solution { weights: Some(weights), intercepts, ..solution.clone() })
+        };
+        self.path.absolute?.iter().map(of).collect()
     }
 
     /// Every q <= 1, falling.
@@ -152,7 +171,7 @@ impl<'a> Walk<'a> {
         if falling.is_empty() {
             return Ok(Vec::new());
         }
-        let absolute = self.absolute()?;
+        let absolute = self.known().map_or_else(|| self.absolute(), Ok)?;
         let mut found: Vec<(usize, Vec<Solution>)> = Vec::new();
         for at in falling {
             let above = found.last().map_or(&absolute, |(_, list)| list);
@@ -191,20 +210,45 @@ impl<'a> Walk<'a> {
     /// q > 1, in the order of the list.
     fn smooth(&self, q: f64) -> Result<Vec<Solution>> {
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
-        let mut options = self.options.clone();
-        for (place, &at) in self.rising.iter().enumerate() {
+        let mut last: Option<usize> = None;
+        for &at in &self.rising {
             self.control.check()?;
-            let solution = curved(&LqProblem { q, caps: &self.caps(at), ..*self.problem }, &options, self.control)?;
-            // multipliers grow with C, at their bounds in proportion
-            let growth = self.rising.get(place + 1).map_or(1.0, |&next| self.c(next) / self.c(at));
-            options.start = Some(super::super::Start {
-                expansion: solution.expansion.iter().map(|v| v * growth).collect(),
-                weights: solution.weights.clone(),
-                intercepts: solution.intercepts.clone(),
+            let caps = self.caps(at);
+            let problem = LqProblem { q, caps: &caps, ..*self.problem };
+            let smaller = last.and_then(|last| Some((found[last].as_ref()?, self.c(at) / self.c(last))));
+            found[at] = Some(match smaller.and_then(|(smaller, _)| self.carried(smaller, &problem)) {
+                Some(solution) => solution,
+                None => {
+                    let start = smaller.map(|(smaller, growth)| self.grown(smaller, growth, &problem));
+                    curved(&problem, &Options { start, ..self.options.clone() }, self.control)?
+                }
             });
-            found[at] = Some(solution);
+            last = Some(at);
         }
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The solution of a smaller C as that of the problem, where it is good enough: V and so its bound stay feasible as caps grow.
+    fn carried(&self, smaller: &Solution, problem: &LqProblem) -> Option<Solution> {
+        let bound = smaller.objective * (1.0 - smaller.gap);
+        let objective = problem.penalty(smaller.weights.as_deref()?) + problem.loss(&smaller.decision);
+        let gap = (objective - bound).max(0.0) / objective.max(f64::MIN_POSITIVE);
+        let enough = smaller.status == Status::Converged && gap <= self.options.tolerance;
+        enough.then(|| Solution { objective, gap, trace: vec![objective], iterations: 0, ..smaller.clone() })
+    }
+
+    /// The solution of a C that is `growth` times smaller as a start. Multipliers at their bounds follow these, the others hardly change;
+    /// but the interior point method wants them balanced, and all grow.
+    fn grown(&self, smaller: &Solution, growth: f64, problem: &LqProblem) -> super::super::Start {
+        let m = problem.functions;
+        let inside = problem.q < 2.0 || m > 1;
+        let bound = |at: usize| (1.0 - BOUND) / growth * problem.cap(at / m, at % m);
+        let follow = |(at, v): (usize, &f64)| if inside || v.abs() >= bound(at) { v * growth } else { *v };
+        super::super::Start {
+            expansion: smaller.expansion.iter().enumerate().map(follow).collect(),
+            weights: smaller.weights.clone(),
+            intercepts: smaller.intercepts.clone(),
+        }
     }
 
     /// q < 1, in the order of the list.

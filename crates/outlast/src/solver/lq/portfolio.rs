@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::data::Repeated;
 use crate::error::Result;
 use crate::problem::LqProblem;
+use rayon::prelude::*;
 
 /// Rates of the l1 starts.
 const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
@@ -66,32 +67,35 @@ pub(super) fn efforts(options: &Options) -> (Effort, Effort) {
     (rough, fine)
 }
 
-/// The best of the local minima that the starts lead to, each followed. Its work is that of all.
+/// The best of the local minima that the starts lead to, each followed, by all cores. Its work is that of all.
 pub(super) fn best(
     problem: &LqProblem,
     starts: impl IntoIterator<Item = Start>,
     effort: &Effort,
     control: &Control,
 ) -> Result<Option<Local>> {
-    let mut best: Option<Local> = None;
-    let mut starts = starts.into_iter();
-    while let Some(start) = starts.next() {
-        control.check()?;
-        // with no time left to follow any, the lowest of the rest where they stand
-        let late = control.out_of_time();
-        let start = if late { lowest(problem, start, &mut starts) } else { start };
-        let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control)?;
-        best = Some(better(best, found));
-        if late {
-            break;
+    let starts: Vec<Start> = starts.into_iter().collect();
+    let go =
+        |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control);
+    let in_time = |start: &Start| if control.out_of_time() { Ok(None) } else { go(start).map(Some) };
+    let ends: Vec<Result<Option<Local>>> = starts.par_iter().with_max_len(1).map(in_time).collect();
+    let (mut best, mut late) = (None, Vec::new());
+    for (start, end) in starts.into_iter().zip(ends) {
+        match end? {
+            Some(found) => best = Some(better(best, found)),
+            None => late.push(start),
         }
+    }
+    // with no time left to follow any, the lowest of the rest where they stand
+    if !late.is_empty() {
+        best = Some(better(best, go(&lowest(problem, late))?));
     }
     Ok(best)
 }
 
 /// The lowest of some starts, each with all its columns or the largest of them alone: what was found for another penalty has too many.
-fn lowest(problem: &LqProblem, first: Start, others: impl Iterator<Item = Start>) -> Start {
-    let all = std::iter::once(first).chain(others).flat_map(|start| thinned(problem, &start));
+fn lowest(problem: &LqProblem, starts: Vec<Start>) -> Start {
+    let all = starts.iter().flat_map(|start| thinned(problem, start));
     let judged = all.map(|start| (problem.objective(&start.weights, &start.intercepts), start));
     judged.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or_else(|| nothing(problem), |(_, start)| start)
 }
@@ -131,7 +135,7 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
     let short = Effort { max_steps: 1, ..*effort };
     let step =
         |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &short, control);
-    let mut stepped = starts.iter().map(step).collect::<Result<Vec<Local>>>()?;
+    let mut stepped = starts.par_iter().with_max_len(1).map(step).collect::<Result<Vec<Local>>>()?;
     stepped.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
     stepped.dedup_by(|other, one| alike(&one.weights, &other.weights));
     stepped.truncate(FINALISTS);

@@ -216,12 +216,15 @@ pub(super) fn columns_of(x: &dyn Design, columns: &[usize]) -> Result<Box<dyn De
 /// G: the steepest the loss can be in each coefficient.
 pub(super) fn steepest(problem: &LqProblem) -> Vec<f64> {
     let (m, d) = (problem.functions, problem.x.cols());
-    let mut sums = vec![0.0; m * d];
+    let (mut sums, mut scratch) = (vec![0.0; m * d], Vec::new());
     for row in 0..problem.rows() {
-        for j in 0..m {
+        for (j, sums) in sums.chunks_exact_mut(d.max(1)).enumerate() {
             let cap = problem.cap(row, j);
-            if cap > 0.0 {
-                problem.x.for_each(row, &mut |column, value| sums[j * d + column] += cap * value.abs());
+            if cap > 0.0 && problem.x.is_sparse() {
+                problem.x.for_each(row, &mut |column, value| sums[column] += cap * value.abs());
+            } else if cap > 0.0 {
+                let values = problem.x.block(row..row + 1, &mut scratch);
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += cap * value.abs());
             }
         }
     }

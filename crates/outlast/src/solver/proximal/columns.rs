@@ -9,7 +9,7 @@
 //! function-major here: entry (row, function) at function n + row.
 
 use crate::data::Design;
-use crate::linalg::dot;
+use crate::linalg::{Isa, dot};
 use rayon::prelude::*;
 
 /// Share of non-zeros up to which a sparse design is kept sparse.
@@ -208,6 +208,7 @@ impl<'a> Columns<'a> {
         if n == 0 {
             return;
         }
+        let isa = Isa::detect();
         let add = |function: usize, first: usize, out: &mut [f64]| {
             for (slot, column) in self.slots.iter().enumerate() {
                 let a = coefficients[slot * functions + function];
@@ -217,7 +218,10 @@ impl<'a> Columns<'a> {
                 match column {
                     Column::Full(x) => {
                         let x = &x[first..first + out.len()];
-                        out.iter_mut().zip(x).for_each(|(out, x)| *out += a * x);
+                        isa.run(
+                            #[inline(always)]
+                            || out.iter_mut().zip(x).for_each(|(out, x)| *out += a * x),
+                        );
                     }
                     // sparse lists are never cut
                     Column::Sparse(rows, values) => {
@@ -246,7 +250,7 @@ impl<'a> Columns<'a> {
 
     /// The sum over all columns of the square of how many entries they have.
     pub(super) fn squared_counts(&self) -> f64 {
-        by_column(self.x, &|_, _| 1.0, &|a, b| a + b).iter().map(|count| count * count).sum()
+        by_column(self.x, |_, _| 1.0, |a, b| a + b).iter().map(|count| count * count).sum()
     }
 
     /// Multiplications of a pass over X.
@@ -291,9 +295,9 @@ impl<'a> Columns<'a> {
 pub(in crate::solver) fn units(x: &dyn Design) -> Vec<f64> {
     let power =
         |value: f64| if value > 0.0 { 2f64.powi(value.log2().round().clamp(-1000.0, 1000.0) as i32) } else { 1.0 };
-    let largest = by_column(x, &|_, value| value.abs(), &f64::max);
+    let largest = by_column(x, |_, value| value.abs(), f64::max);
     let first: Vec<f64> = largest.iter().map(|&value| 1.0 / power(value)).collect();
-    let squares = by_column(x, &|column, value| (value * first[column]).powi(2), &|a, b| a + b);
+    let squares = by_column(x, |column, value| (value * first[column]).powi(2), |a, b| a + b);
     let n = x.rows().max(1) as f64;
     first.iter().zip(squares).map(|(first, sum)| first / power((sum / n).sqrt())).collect()
 }
@@ -301,8 +305,8 @@ pub(in crate::solver) fn units(x: &dyn Design) -> Vec<f64> {
 /// Folds a function of the entries of each column.
 pub(in crate::solver) fn by_column(
     x: &dyn Design,
-    of: &(dyn Fn(usize, f64) -> f64 + Sync),
-    fold: &(dyn Fn(f64, f64) -> f64 + Sync),
+    of: impl Fn(usize, f64) -> f64 + Sync,
+    fold: impl Fn(f64, f64) -> f64 + Sync,
 ) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
     let pieces = if x.stored() < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, 8) };
@@ -310,9 +314,14 @@ pub(in crate::solver) fn by_column(
     let parts: Vec<Vec<f64>> = (0..pieces)
         .into_par_iter()
         .map(|piece| {
-            let mut sums = vec![0.0; d];
+            let (mut sums, mut scratch) = (vec![0.0; d], Vec::new());
             for row in piece * length..((piece + 1) * length).min(n) {
-                x.for_each(row, &mut |column, value| sums[column] = fold(sums[column], of(column, value)));
+                if x.is_sparse() {
+                    x.for_each(row, &mut |column, value| sums[column] = fold(sums[column], of(column, value)));
+                    continue;
+                }
+                let entries = sums.iter_mut().zip(x.block(row..row + 1, &mut scratch)).enumerate();
+                entries.for_each(|(column, (sum, &value))| *sum = fold(*sum, of(column, value)));
             }
             sums
         })

@@ -10,8 +10,8 @@
 //! the first of them. Both are repeated until a round gains little.
 
 use super::gram::Gram;
-use crate::linalg::Isa;
-use faer::linalg::solvers::{Llt, Solve};
+use crate::linalg::{Isa, solve_one};
+use faer::linalg::solvers::Llt;
 use faer::{Mat, Side};
 
 /// Most rounds of sweeps and a face step.
@@ -247,15 +247,14 @@ impl Model<'_> {
             *last = Some(Face { free, factor });
         }
         let Some(Face { free, factor }) = last else { return 0.0 };
-        let right = Mat::from_fn(free.len(), 1, |k, _| {
-            let entry = &free[k];
+        let downhill = |entry: &Free| {
             let against = entry.against.map_or(0.0, |function| self.face_slope(function, entry.slot));
             against - self.face_slope(entry.function, entry.slot)
-        });
-        let solution = factor.solve(&right);
+        };
+        let mut solution: Vec<f64> = free.iter().map(downhill).collect();
+        solve_one(factor, &mut solution);
         let mut direction = vec![0.0; self.point.len()];
-        for (k, entry) in free.iter().enumerate() {
-            let by = solution[(k, 0)];
+        for (entry, by) in free.iter().zip(solution) {
             direction[entry.function * p + entry.slot] += by;
             if let Some(function) = entry.against {
                 direction[function * p + entry.slot] -= by;

@@ -51,10 +51,14 @@ impl<'a> Weighted<'a> {
         self.solver.engine.screen(screening);
     }
 
-    /// The problem with all caps multiplied: another C. The multipliers follow.
+    /// The problem with all caps multiplied: another C. Multipliers at their caps follow these, the others stay: those are what keeps
+    /// rows at the margin, and change little.
     pub(in crate::solver) fn scale_caps(&mut self, factor: f64) {
+        let engine = &mut self.solver.engine;
         // in units of the caps nothing changes but the unit
-        self.solver.engine.unit *= factor;
+        engine.unit *= factor;
+        let inside = engine.multipliers.iter_mut().zip(&engine.rows.caps).filter(|(v, cap)| v.abs() < **cap);
+        inside.for_each(|(v, _)| *v /= factor);
     }
 
     /// Starts at coefficients (functions x columns) and intercepts.
