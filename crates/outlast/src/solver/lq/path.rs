@@ -32,8 +32,11 @@ const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
 /// Multiplications that exchanges of columns may take for each C; what is not needed is kept for the next.
 const MOVES: f64 = 1e6;
 
-/// How near its bound, relatively, a multiplier counts as being there.
-const BOUND: f64 = 1e-3;
+/// What the gap of a path is multiplied by under a guide, for q < 1.
+const GUIDED: f64 = 10.0;
+
+/// How near, relatively, is near: a multiplier to its bound, what a fit costs to what w = 0 costs.
+const NEAR: f64 = 1e-3;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -242,7 +245,7 @@ impl<'a> Walk<'a> {
     fn grown(&self, smaller: &Solution, growth: f64, problem: &LqProblem) -> super::super::Start {
         let m = problem.functions;
         let inside = problem.q < 2.0 || m > 1;
-        let bound = |at: usize| (1.0 - BOUND) / growth * problem.cap(at / m, at % m);
+        let bound = |at: usize| (1.0 - NEAR) / growth * problem.cap(at / m, at % m);
         let follow = |(at, v): (usize, &f64)| if inside || v.abs() >= bound(at) { v * growth } else { *v };
         super::super::Start {
             expansion: smaller.expansion.iter().enumerate().map(follow).collect(),
@@ -256,8 +259,18 @@ impl<'a> Walk<'a> {
         let (rough, fine) = portfolio::efforts(self.options);
         // neighbours are close: what a step gains below the tolerance is left
         let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..rough };
-        let fine = Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine };
+        let fine = match self.path.guide {
+            None => Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine },
+            // of what is guided decisions are all that counts
+            Some(_) => {
+                let tolerance = (GUIDED * self.options.tolerance).clamp(fine.tolerance, rough.tolerance);
+                Effort { tolerance, decrease: tolerance, ..fine }
+            }
+        };
         let q = self.path.qs[known.at];
+        let one = LqProblem { q, ..*self.problem };
+        let empty = portfolio::best(&one, [portfolio::nothing(&one)], &rough, self.control)?;
+        let empty = empty.map_or(0.0, |empty| empty.objective());
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
         let mut budget: f64 = 0.0;
         for (place, &at) in self.rising.iter().enumerate().rev() {
@@ -272,9 +285,14 @@ impl<'a> Walk<'a> {
                     portfolio::solve_from(&problem, starts, self.options, self.control)?
                 }
                 _ => {
-                    let mut starts = portfolio::race(&problem, starts, &rough, self.control)?;
-                    starts.push(portfolio::nothing(&problem));
-                    let Some(mut best) = portfolio::best(&problem, starts, &rough, self.control)? else { break };
+                    let starts = portfolio::race(&problem, starts, &rough, self.control)?;
+                    let mut best = portfolio::best(&problem, starts, &rough, self.control)?;
+                    // w = 0 costs C times the same
+                    if best.as_ref().is_none_or(|best| best.objective() > (1.0 - NEAR) * empty * self.c(at)) {
+                        let nothing = portfolio::best(&problem, [portfolio::nothing(&problem)], &rough, self.control)?;
+                        best = nothing.map(|nothing| portfolio::better(best.take(), nothing)).or(best);
+                    }
+                    let Some(mut best) = best else { break };
                     let known = larger.and_then(|larger| larger.weights.as_deref());
                     if !known.is_some_and(|known| portfolio::same_support(known, &best.weights)) {
                         best = portfolio::improve(&problem, best, &mut budget, &rough, self.control)?;

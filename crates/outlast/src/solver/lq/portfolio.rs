@@ -27,8 +27,9 @@ const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
 const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
 /// Accuracy of the starts.
 const ROUGH: f64 = 1e-2;
-/// Starts of a race that are followed.
+/// Starts of a race that are followed, and how far above the lowest, relatively, one of them may be.
 const FINALISTS: usize = 2;
+const BEHIND: f64 = 0.1;
 /// Relative difference of coefficients that are alike.
 const ALIKE: f64 = 0.05;
 /// Multiplications of a step of the paper's algorithm up to which it is followed.
@@ -118,7 +119,7 @@ fn thinned(problem: &LqProblem, start: &Start) -> Vec<Start> {
 }
 
 /// The lower of two, of two as good the sparser, with the work of both.
-fn better(one: Option<Local>, other: Local) -> Local {
+pub(super) fn better(one: Option<Local>, other: Local) -> Local {
     let Some(one) = one else { return other };
     let work = one.work + other.work;
     let (a, b) = (one.objective(), other.objective());
@@ -139,6 +140,8 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
     stepped.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
     stepped.dedup_by(|other, one| alike(&one.weights, &other.weights));
     stepped.truncate(FINALISTS);
+    let most = stepped.first().map_or(f64::INFINITY, |lowest| (1.0 + BEHIND) * lowest.objective());
+    stepped.retain(|one| one.objective() <= most);
     let start =
         |local: Local| Start { weights: local.weights, intercepts: local.intercepts, expansion: Some(local.expansion) };
     Ok(stepped.into_iter().map(start).collect())

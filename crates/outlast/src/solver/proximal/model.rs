@@ -18,7 +18,7 @@ use faer::{Mat, Side};
 const ROUNDS: usize = 30;
 const SWEEPS: usize = 2;
 /// Share of the whole gain below which a round counts as the last.
-const ENOUGH: f64 = 1e-2;
+const ENOUGH: f64 = 5e-2;
 
 /// Lengths at which entries that crossed 0 are set to 0 together, before the step ends at the first of them.
 const LENGTHS: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
