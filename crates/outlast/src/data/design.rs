@@ -12,6 +12,7 @@
 //! [`Design::dot`] and [`Design::add_scaled`], which cost O(non-zeros of the row).
 
 use crate::error::{Error, Result};
+use crate::linalg::{Isa, lane_sum};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -72,9 +73,14 @@ pub trait Design: Sync {
 
     /// Refuses NaN and infinities, naming the first one.
     fn check_finite(&self) -> Result<()> {
+        let isa = Isa::detect();
         // 0 x value is 0 or NaN, and so is the sum: one quick look at all entries, then a slow one only where needed
         let finite = chunks(self).into_par_iter().map_init(Vec::new, |scratch, rows| {
-            self.stored_in(rows, scratch).iter().map(|value| 0.0 * value).sum::<f64>() == 0.0
+            let values = self.stored_in(rows, scratch);
+            isa.run(
+                #[inline(always)]
+                || lane_sum(values, values, |value, _| 0.0 * value) == 0.0,
+            )
         });
         if finite.all(|finite| finite) {
             return Ok(());

@@ -70,7 +70,7 @@ impl Factor {
 
     /// x with A x = b, as far as the shift allows.
     pub fn solve(&self, right: &[f64]) -> Vec<f64> {
-        let mut x = self.once(right);
+        let mut x = self.solve_once(right);
         let mut size = f64::INFINITY;
         for _ in 0..REFINEMENTS {
             let residual = self.residual(right, &x);
@@ -79,7 +79,7 @@ impl Factor {
                 break;
             }
             size = next;
-            let correction = self.once(&residual);
+            let correction = self.solve_once(&residual);
             x.iter_mut().zip(&correction).for_each(|(x, c)| *x += c);
         }
         x
@@ -97,7 +97,8 @@ impl Factor {
         x
     }
 
-    fn once(&self, right: &[f64]) -> Vec<f64> {
+    /// As [`solve`](Self::solve), without refinement.
+    pub fn solve_once(&self, right: &[f64]) -> Vec<f64> {
         let mut x: Vec<f64> = right[..self.order].iter().zip(&self.scale).map(|(right, scale)| right * scale).collect();
         solve_one(&self.lower, &mut x);
         x.iter_mut().zip(&self.scale).for_each(|(x, scale)| *x *= scale);

@@ -15,6 +15,7 @@ use super::super::Status;
 use super::super::majorize::Step;
 use super::super::scaled::Scaled;
 use super::machine::{Certified, Machine, Point};
+use super::scheme::LOOSE;
 use super::squares::{dual_gain, dual_point, enough, line_search, slope_left, sums, total_loss};
 use crate::control::Control;
 use crate::data::Repeated;
@@ -249,15 +250,16 @@ impl<'a> Narrow<'a> {
         gradient
     }
 
-    /// (I_0 + 2 G)^-1 right
-    fn solve(&mut self, right: &[f64]) -> Option<Vec<f64>> {
+    /// (I_0 + 2 G)^-1 right, to the last digits unless others follow.
+    fn solve(&mut self, right: &[f64], tolerance: f64) -> Option<Vec<f64>> {
         let (d, stride, order) = (self.cols(), self.sum.stride, self.order());
         if self.sum.factor.is_none() {
             let mut system: Vec<f64> = self.sum.matrix.iter().map(|g| 2.0 * g).collect();
             (0..d).for_each(|j| system[j * stride + j] += 1.0);
             self.sum.factor = Factor::nearest(&system, stride, order);
         }
-        let mut solution = self.sum.factor.as_ref()?.solve(right);
+        let factor = self.sum.factor.as_ref()?;
+        let mut solution = if tolerance >= LOOSE { factor.solve_once(right) } else { factor.solve(right) };
         if !self.intercept {
             solution.push(0.0);
         }
@@ -330,7 +332,7 @@ impl Machine for Narrow<'_> {
             let value = self.own_half_norm() + total_loss(&weights, &self.signs, &self.decision);
             let gradient = self.gradient();
             let negative: Vec<f64> = gradient.iter().map(|g| -g).collect();
-            let Some(step) = self.solve(&negative) else {
+            let Some(step) = self.solve(&negative, tolerance) else {
                 return Ok(Step { gap: f64::INFINITY, iterations: iteration, status: Status::Inaccurate });
             };
             let slope = dot(&gradient, &step[..gradient.len()]);
@@ -363,7 +365,7 @@ impl Machine for Narrow<'_> {
         let pulls: Vec<f64> = weights.iter().zip(targets).map(|(a, t)| 2.0 * a * t).collect();
         let moments = self.combine(&pulls);
         let order = self.order();
-        let Some(theta) = self.solve(&moments[..order]) else { return Ok(false) };
+        let Some(theta) = self.solve(&moments[..order], 0.0) else { return Ok(false) };
         self.decision = self.multiply(&theta);
         self.theta = theta;
         Ok(true)

@@ -17,7 +17,7 @@ use std::ops::Range;
 pub(super) const PIECE: usize = 8192;
 
 /// Pieces up to which other threads cost more than they bring.
-const FEW_PIECES: usize = 2;
+const FEW_PIECES: usize = 4;
 
 const MOST_PIECES_OF_A_LINE: usize = 60;
 
