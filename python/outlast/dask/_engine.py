@@ -115,7 +115,8 @@ class Engine:
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         codes = [[places[label] for label in part.classes.tolist()] for part in found]
         arguments = [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)]
-        self._parts = self._start(_parts.renumber, arguments, None if client is None else self._places(blocks))
+        self._workers = None if client is None else self._places(blocks)
+        self._parts = self._start(_parts.renumber, arguments)
         if client is None:
             self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
 
@@ -155,17 +156,26 @@ class Engine:
         known = [next((worker for worker in holders.get(block.key, ()) if worker in threads), None) for block in blocks]
         return balanced(self.part_rows, known, threads)
 
-    def _start(self, function: Any, arguments: list[tuple[Any, ...]], workers: list[str] | None = None) -> list[Any]:
-        """A task for each part, whose result is kept where it is."""
+    def _start(self, function: Any, arguments: list[tuple[Any, ...]], **common: Any) -> list[Any]:
+        """A task for each part, on the worker that the part belongs to, whose result is kept there. What all have in common goes to
+        every worker once, whatever it weighs."""
         import dask
 
         if self._client is None:
-            return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
-        if workers is not None:
-            # any other worker will do where that one dies
-            keep = {"pure": False, "allow_other_workers": True}
-            return [self._client.submit(function, *part, workers=[worker], **keep) for part, worker in zip(arguments, workers, strict=True)]
-        return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
+            return list(dask.persist(*[dask.delayed(function)(*part, **common) for part in arguments]))
+        if self._workers is None:
+            return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False, **common))
+        # Without a worker's name the scheduler takes many such tasks for ones that any worker may begin with, and sends rows about.
+        # Any other will do where that one dies.
+        keep = {"pure": False, "allow_other_workers": True}
+        tasks: list[Any] = [None] * len(arguments)
+        for worker in dict.fromkeys(self._workers):
+            places = [place for place, own in enumerate(self._workers) if own == worker]
+            own = zip(*(arguments[place] for place in places), strict=True)
+            started = self._client.map(function, *map(list, own), workers=[worker], **keep, **common)
+            for place, task in zip(places, started, strict=True):
+                tasks[place] = task
+        return tasks
 
     def without(self, change: Any, *arguments: Any) -> Engine:
         """The same rows with other weights: `change(rows, first, *arguments)` makes them, on the workers."""
@@ -194,9 +204,8 @@ class Engine:
 
     def _remote(self, request: bytes) -> Told:
         client = self._client
-        # the request goes to every worker once, whatever it weighs
         large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._parts)
-        told = client.map(_ask, self._parts, request=request, threads=self._threads, pure=False)
+        told = self._start(_ask, [(part,) for part in self._parts], request=request, threads=self._threads)
         made = list(told)
         try:
             while len(told) > (1 if large else _FAN_IN):
