@@ -31,7 +31,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::concave::{Concave, Robust};
 use crate::problem::{Coded, Loss};
-use scheme::{Functions, Points, Quadratic, Reweighting, State, limits, loose};
+use scheme::{Functions, Points, Quadratic, Reweighting, State, by_rows, limits, loose};
 use space::Space;
 use starts::Effort;
 use std::sync::Arc;
@@ -343,7 +343,6 @@ fn found(
     options: &Options,
     solver: &'static str,
 ) -> Found {
-    let problem = functions.problem;
     let mut trace = run.trace;
     // from the last bound of h to h itself
     append(&mut trace, &[run.objective]);
@@ -356,17 +355,15 @@ fn found(
         Status::Converged => Status::Inaccurate,
         other => other,
     };
-    let n = problem.rows();
-    let decision =
-        (0..n).flat_map(|row| functions.machines.iter().map(move |machine| machine.decision()[row])).collect();
-    let g = functions.convex_losses();
+    let mut losses = functions.convex_losses();
+    losses.iter_mut().for_each(|g| *g = functions.loss.concave.uncapped(*g));
     Found {
         solution: Solution {
             expansion,
             weights: functions.coefficients().map(|(weights, _)| weights),
             intercepts: functions.intercepts(),
-            decision,
-            truncated: g.iter().map(|&g| functions.loss.gives_up(g)).collect(),
+            decision: by_rows(&functions.decisions()),
+            truncated: losses.iter().map(|&loss| loss > functions.loss.cap).collect(),
             majorant: None,
             objective: run.objective,
             gap,
@@ -376,6 +373,6 @@ fn found(
             solver,
         },
         cap: functions.loss.cap,
-        losses: g.iter().map(|&g| functions.loss.concave.uncapped(g)).collect(),
+        losses,
     }
 }

@@ -44,7 +44,7 @@ impl Functions<'_> {
         self.of_rows(&self.decisions(), |_| {})
     }
 
-    fn decisions(&self) -> Vec<&[f64]> {
+    pub(super) fn decisions(&self) -> Vec<&[f64]> {
         self.machines.iter().map(|machine| machine.decision()).collect()
     }
 
@@ -202,9 +202,16 @@ impl Functions<'_> {
         // rows of one class alone cost 0: what is nothing next to f = 0 is no gap
         let least = (NOTHING * costs.iter().sum::<f64>()).max(f64::MIN_POSITIVE);
         let gap: f64 = (primal - dual) / f64::max(primal, least);
-        let n = self.problem.rows();
-        let expansion = (0..n).flat_map(|row| found.iter().map(move |one| one.expansion[row])).collect();
+        let expansion = by_rows(&found.iter().map(|one| one.expansion.as_slice()).collect::<Vec<_>>());
         (if gap.is_nan() { f64::INFINITY } else { gap.max(0.0) }, expansion)
+    }
+}
+
+/// Rows x functions, of what each function has for all rows.
+pub(super) fn by_rows(functions: &[&[f64]]) -> Vec<f64> {
+    match functions {
+        [only] => only.to_vec(),
+        many => (0..many.first().map_or(0, |f| f.len())).flat_map(|row| many.iter().map(move |f| f[row])).collect(),
     }
 }
 
