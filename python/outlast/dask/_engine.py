@@ -16,6 +16,8 @@ from . import _parts
 _FAN_IN = 8
 #: Bytes for each part up to which an answer is small.
 _SMALL = 1 << 18
+#: Bytes up to which a request is sent within each task.
+_WITHIN = 1 << 15
 #: Parts up to which their places are looked at.
 _MOST_PLACED = 1000
 
@@ -156,15 +158,14 @@ class Engine:
         known = [next((worker for worker in holders.get(block.key, ()) if worker in threads), None) for block in blocks]
         return balanced(self.part_rows, known, threads)
 
-    def _start(self, function: Any, arguments: list[tuple[Any, ...]], **common: Any) -> list[Any]:
-        """A task for each part, on the worker that the part belongs to, whose result is kept there. What all have in common goes to
-        every worker once, whatever it weighs."""
+    def _start(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        """A task for each part, on the worker that the part belongs to, whose result is kept there."""
         import dask
 
         if self._client is None:
-            return list(dask.persist(*[dask.delayed(function)(*part, **common) for part in arguments]))
+            return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
         if self._workers is None:
-            return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False, **common))
+            return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
         # Without a worker's name the scheduler takes many such tasks for ones that any worker may begin with, and sends rows about.
         # Any other will do where that one dies.
         keep = {"pure": False, "allow_other_workers": True}
@@ -172,7 +173,7 @@ class Engine:
         for worker in dict.fromkeys(self._workers):
             places = [place for place, own in enumerate(self._workers) if own == worker]
             own = zip(*(arguments[place] for place in places), strict=True)
-            started = self._client.map(function, *map(list, own), workers=[worker], **keep, **common)
+            started = self._client.map(function, *map(list, own), workers=[worker], **keep)
             for place, task in zip(places, started, strict=True):
                 tasks[place] = task
         return tasks
@@ -205,7 +206,9 @@ class Engine:
     def _remote(self, request: bytes) -> Told:
         client = self._client
         large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._parts)
-        told = self._start(_ask, [(part,) for part in self._parts], request=request, threads=self._threads)
+        # what is small is a part of every task, what is not goes to every worker once, under a name of its own
+        held = request if len(request) <= _WITHIN else client.submit(bytes, request, pure=False)
+        told = self._start(_ask, [(part, held, self._threads) for part in self._parts])
         made = list(told)
         try:
             while len(told) > (1 if large else _FAN_IN):

@@ -114,7 +114,12 @@ impl Robust {
 
     /// Whether a row of that convex loss lies beyond the cap.
     pub fn gives_up(&self, g: f64) -> bool {
-        self.concave.uncapped(g) > self.cap
+        self.is_beyond(self.concave.uncapped(g))
+    }
+
+    /// Whether a row that would cost this much without a cap is given up.
+    pub fn is_beyond(&self, uncapped: f64) -> bool {
+        uncapped > self.cap
     }
 }
 

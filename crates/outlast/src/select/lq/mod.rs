@@ -32,7 +32,7 @@ pub const DEFAULT_COUNT: usize = 20;
 /// Values of q tried unless others are asked for.
 pub const DEFAULT_QS: [f64; 6] = [0.3, 0.5, 0.75, 1.0, 1.5, 2.0];
 
-/// The part of the search's time that all rows may take before the splits begin.
+/// The part of the search's time that all rows may take, beside what the splits need no guide for.
 const WHOLE_TIME: f64 = 0.5;
 
 /// A grid of C and q to choose from.
@@ -258,7 +258,17 @@ impl LqSearch {
         let control = request.control.share_of_time(SEARCH_TIME);
         let stop = || Ended::of(&control) != Ended::Done;
         let (qs, cost) = (&self.qs[..], cost.as_deref());
-        let walk = Walk { base: &self.base, cs: &cs, qs, payoff: &payoff, cost, stop: &stop, control, done };
+        let walk = Walk {
+            base: &self.base,
+            cs: &cs,
+            qs,
+            payoff: &payoff,
+            cost,
+            stop: &stop,
+            control,
+            splits: splits.len(),
+            done,
+        };
         let early = if by.is_none() { control.share_of_time(WHOLE_TIME) } else { control };
         let until = || Ended::of(&early) != Ended::Done;
         let part = |split: &Split| Part::new(data, &split.train, data, &split.test, &Kernel::Linear, self.standardize);
@@ -280,6 +290,7 @@ impl LqSearch {
             None => {
                 let run = |(split, begun): (&Split, Option<Ahead>)| -> Result<Vec<Option<Judged>>> {
                     match begun {
+                        Some(ahead) if stop() => Ok(ahead.judged),
                         Some(ahead) => walk.part(&part(split)?, &split.train, &whole, ahead),
                         None => Ok(vec![None; settings.len()]),
                     }

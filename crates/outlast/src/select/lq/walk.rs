@@ -21,9 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
 const LOOSER: f64 = 10.0;
 const LOOSEST: f64 = 1e-4;
-/// Multipliers of all points, in numbers, that are kept to guide the folds, and the folds that solutions are kept for beside each other.
+/// Multipliers of all points, in numbers, that are kept to guide the folds, and numbers of the solutions for q = 1 on all of these.
 const MOST_KEPT: usize = 20_000_000;
-const MANY_SPLITS: usize = 10;
 
 /// A grid of C and q, and how to walk over it.
 #[derive(Clone, Copy)]
@@ -37,6 +36,8 @@ pub(super) struct Walk<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Who is told.
     pub control: Control<'a>,
+    /// Splits, whose solutions for q = 1 are kept beside each other.
+    pub splits: usize,
     /// Points told so far, over all searches of a nested cross-validation.
     pub done: &'a AtomicUsize,
 }
@@ -62,8 +63,8 @@ struct Known<'a> {
 pub(super) struct Ahead {
     /// q = 1, by C.
     absolute: Option<Vec<Solution>>,
-    /// Of every point; those with q <= 1 are to come.
-    judged: Vec<Option<Judged>>,
+    /// Of every point; those with q < 1 are to come.
+    pub judged: Vec<Option<Judged>>,
 }
 
 /// A problem as it is solved.
@@ -104,27 +105,40 @@ impl Walk<'_> {
 
     /// What the training rows of a split need no guide for, q >= 1, judged at once.
     pub fn ahead(&self, part: &Part) -> Result<Ahead> {
-        let convex = || (0..self.qs.len()).filter(|&at| self.qs[at] > 1.0);
-        let solve = |at: usize| -> Result<Group> {
-            let solutions = self.solve(&part.train, &[at], &Known::default())?;
-            Ok(Group { places: vec![at], solutions })
+        let curved = || {
+            let places: Vec<usize> = (0..self.qs.len()).filter(|&at| self.qs[at] > 1.0).collect();
+            let solve = |at: usize| -> Result<Group> {
+                let solutions = self.solve(&part.train, &[at], &Known::default())?;
+                Ok(Group { places: vec![at], solutions })
+            };
+            places.into_par_iter().with_max_len(1).map(solve).collect::<Vec<_>>()
         };
-        let curved = || convex().collect::<Vec<_>>().into_par_iter().with_max_len(1).map(solve).collect::<Vec<_>>();
         let (absolute, curved) = rayon::join(|| self.absolute(&part.train), curved);
-        let (absolute, groups) = (absolute?, curved.into_iter().collect::<Result<Vec<Group>>>()?);
-        Ok(Ahead { judged: self.judge(&groups, part), absolute })
+        let (absolute, mut groups) = (absolute?, curved.into_iter().collect::<Result<Vec<Group>>>()?);
+        let mut judged = self.judge(&groups, part);
+        if let Some(solutions) = &absolute {
+            groups.clear();
+            let places = (0..self.qs.len()).filter(|&at| self.qs[at] == 1.0);
+            groups.extend(places.map(|at| Group { places: vec![at], solutions: vec![solutions.clone()] }));
+            judged = joined(judged, self.judge(&groups, part));
+        }
+        Ok(Ahead { judged, absolute })
     }
 
-    /// The solutions for q = 1, from which those for smaller q start, if any q asks for them and they are not too much to keep.
+    /// The solutions for q = 1, from which those for smaller q start, if any q asks for them and those of all splits are not too much
+    /// to keep.
     fn absolute(&self, owned: &Owned) -> Result<Option<Vec<Solution>>> {
-        let functions = owned.labels.classes().len();
-        let size = functions.saturating_mul(owned.labels.len() + owned.rows.as_design().cols()) * self.cs.len();
-        if size > MOST_KEPT / MANY_SPLITS || self.qs.iter().all(|&q| q > 1.0) {
+        if self.qs.iter().all(|&q| q > 1.0) {
             return Ok(None);
         }
-        let path = Path { qs: &[1.0], ..self.path() };
-        let found = self.on_rows(owned, |view| path.solve(view.problem, &self.options(), &self.ending()))?;
-        Ok(found.into_iter().next())
+        self.on_rows(owned, |view| {
+            let each = view.problem.functions * (2 * view.problem.rows() + view.problem.x.cols());
+            if each.saturating_mul(self.cs.len()).saturating_mul(self.splits) > MOST_KEPT {
+                return Ok(None);
+            }
+            let path = Path { qs: &[1.0], ..self.path() };
+            Ok(path.solve(view.problem, &self.options(), &self.ending())?.into_iter().next())
+        })
     }
 
     /// The rest of the grid on the training rows of a split, guided by all rows, which these are of; what is found is judged at once.
@@ -132,10 +146,11 @@ impl Walk<'_> {
         let Some(group) = whole.iter().find(|group| group.places.iter().any(|&at| self.qs[at] <= 1.0)) else {
             return Ok(ahead.judged);
         };
-        let known = Known { guide: Some((&group.solutions, train)), absolute: ahead.absolute.as_deref() };
+        let is_guided = group.places.iter().any(|&at| self.qs[at] < 1.0);
+        let guide = is_guided.then_some((&group.solutions[..], train));
+        let known = Known { guide, absolute: ahead.absolute.as_deref() };
         let solutions = self.solve(&part.train, &group.places, &known)?;
-        let below = self.judge(&[Group { places: group.places.clone(), solutions }], part);
-        Ok(ahead.judged.into_iter().zip(below).map(|(above, below)| above.or(below)).collect())
+        Ok(joined(ahead.judged, self.judge(&[Group { places: group.places.clone(), solutions }], part)))
     }
 
     /// Some values of q on some rows.
@@ -224,6 +239,11 @@ impl Walk<'_> {
         lists.sort_by_key(|(place, _)| *place);
         lists.into_iter().flat_map(|(_, list)| list).map(slim).collect()
     }
+}
+
+/// What was judged in one place or the other.
+fn joined(one: Vec<Option<Judged>>, other: Vec<Option<Judged>>) -> Vec<Option<Judged>> {
+    one.into_iter().zip(other).map(|(one, other)| one.or(other)).collect()
 }
 
 /// The class that a solution decides for, by w'x of a row.

@@ -75,10 +75,15 @@ fn only(list: Vec<Solution>) -> Result<Solution> {
     list.into_iter().next().ok_or_else(nothing)
 }
 
+/// Whether a problem with q > 1 is the interior point method's, whatever its units.
+fn by_interior(problem: &LqProblem) -> bool {
+    problem.q < 2.0 || problem.functions > 1
+}
+
 /// q > 1
 fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let found = frame::in_units(problem, options, control, |problem, factors, options| {
-        if problem.q < 2.0 || problem.functions > 1 || factors.is_some() {
+        if by_interior(problem) || factors.is_some() {
             return smooth::solve(problem, factors, options, control);
         }
         let found = square(problem, options, control)?;

@@ -4,7 +4,7 @@
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
 //! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, the l1 solutions of
 //!           this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already, and that of the guide for the same C and
-//!           q; those that did not change with C are left out, and the best two after a step go on. The largest C, from which the
+//!           q; those that did not change with C are left out, and the best two after a step, if the second is not far behind, go on. The largest C, from which the
 //!           others come, is solved from every start a fit has, unless there is a guide; and where the columns in use are not those of the
 //!           next larger C, single ones are exchanged, as far as a budget goes that grows with every C
 //! q > 1     C rising, each from the one before, which often is the solution still: with C so large that no row is on the wrong side
@@ -21,7 +21,7 @@ use super::super::proximal::Weighted;
 use super::super::{Options, Solution, Status};
 use super::portfolio::{self, Start};
 use super::reweight::Effort;
-use super::{curved, frame};
+use super::{by_interior, curved, frame};
 use crate::control::Control;
 use crate::error::Result;
 use crate::problem::LqProblem;
@@ -213,19 +213,19 @@ impl<'a> Walk<'a> {
     /// q > 1, in the order of the list.
     fn smooth(&self, q: f64) -> Result<Vec<Solution>> {
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
+        // the largest C that was solved for
         let mut last: Option<usize> = None;
         for &at in &self.rising {
             self.control.check()?;
             let caps = self.caps(at);
             let problem = LqProblem { q, caps: &caps, ..*self.problem };
             let smaller = last.and_then(|last| Some((found[last].as_ref()?, self.c(at) / self.c(last))));
-            found[at] = Some(match smaller.and_then(|(smaller, _)| self.carried(smaller, &problem)) {
-                Some(solution) => solution,
-                None => {
-                    let start = smaller.map(|(smaller, growth)| self.grown(smaller, growth, &problem));
-                    curved(&problem, &Options { start, ..self.options.clone() }, self.control)?
-                }
-            });
+            if let Some(solution) = smaller.and_then(|(smaller, _)| self.carried(smaller, &problem)) {
+                found[at] = Some(solution);
+                continue;
+            }
+            let start = smaller.map(|(smaller, growth)| self.grown(smaller, growth, &problem));
+            found[at] = Some(curved(&problem, &Options { start, ..self.options.clone() }, self.control)?);
             last = Some(at);
         }
         Ok(found.into_iter().flatten().collect())
@@ -244,9 +244,9 @@ impl<'a> Walk<'a> {
     /// but the interior point method wants them balanced, and all grow.
     fn grown(&self, smaller: &Solution, growth: f64, problem: &LqProblem) -> super::super::Start {
         let m = problem.functions;
-        let inside = problem.q < 2.0 || m > 1;
+        let all = by_interior(problem);
         let bound = |at: usize| (1.0 - NEAR) / growth * problem.cap(at / m, at % m);
-        let follow = |(at, v): (usize, &f64)| if inside || v.abs() >= bound(at) { v * growth } else { *v };
+        let follow = |(at, v): (usize, &f64)| if all || v.abs() >= bound(at) { v * growth } else { *v };
         super::super::Start {
             expansion: smaller.expansion.iter().enumerate().map(follow).collect(),
             weights: smaller.weights.clone(),
@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
         let q = self.path.qs[known.at];
         let one = LqProblem { q, ..*self.problem };
         let empty = portfolio::best(&one, [portfolio::nothing(&one)], &rough, self.control)?;
-        let empty = empty.map_or(0.0, |empty| empty.objective());
+        let (empty, near) = (empty.map_or(0.0, |empty| empty.objective()), rough.tolerance.max(NEAR));
         let mut found: Vec<Option<Solution>> = vec![None; self.path.cs.len()];
         let mut budget: f64 = 0.0;
         for (place, &at) in self.rising.iter().enumerate().rev() {
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
                     let starts = portfolio::race(&problem, starts, &rough, self.control)?;
                     let mut best = portfolio::best(&problem, starts, &rough, self.control)?;
                     // w = 0 costs C times the same
-                    if best.as_ref().is_none_or(|best| best.objective() > (1.0 - NEAR) * empty * self.c(at)) {
+                    if best.as_ref().is_none_or(|best| best.objective() > (1.0 - near) * empty * self.c(at)) {
                         let nothing = portfolio::best(&problem, [portfolio::nothing(&problem)], &rough, self.control)?;
                         best = nothing.map(|nothing| portfolio::better(best.take(), nothing)).or(best);
                     }
@@ -300,8 +300,10 @@ impl<'a> Walk<'a> {
                     portfolio::polish(&problem, best, &fine, self.control)?
                 }
             };
-            let out_of_time = solution.status == Status::TimeLimit;
-            found[at] = Some(solution);
+            // what was cut short may have missed a start
+            let out_of_time = solution.status == Status::TimeLimit || self.control.out_of_time();
+            let status = if out_of_time { Status::TimeLimit } else { solution.status };
+            found[at] = Some(Solution { status, ..solution });
             if out_of_time {
                 break;
             }

@@ -64,7 +64,7 @@ pub(super) struct Engine<'a, R: Rows> {
     pub(super) columns: Columns<'a>,
     /// Functions x columns, as the caller gave them.
     pub(super) rates: Vec<f64>,
-    /// The objective is worked with in this unit, a power of two.
+    /// The objective is worked with in this unit, a power of two times the C of a path.
     pub(super) unit: f64,
     /// Coefficients of the working set in its units, slot-major.
     pub(super) weights: Vec<f64>,

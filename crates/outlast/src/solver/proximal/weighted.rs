@@ -23,6 +23,9 @@ pub(in crate::solver) struct Point {
     multipliers: Vec<f64>,
 }
 
+/// How near its cap, relatively, a multiplier counts as being there.
+const AT_CAP: f64 = 1e-3;
+
 pub(in crate::solver) struct Weighted<'a> {
     solver: Solver<'a, Apart>,
 }
@@ -57,7 +60,8 @@ impl<'a> Weighted<'a> {
         let engine = &mut self.solver.engine;
         // in units of the caps nothing changes but the unit
         engine.unit *= factor;
-        let inside = engine.multipliers.iter_mut().zip(&engine.rows.caps).filter(|(v, cap)| v.abs() < **cap);
+        let inside =
+            engine.multipliers.iter_mut().zip(&engine.rows.caps).filter(|(v, cap)| v.abs() < (1.0 - AT_CAP) * **cap);
         inside.for_each(|(v, _)| *v /= factor);
     }
 

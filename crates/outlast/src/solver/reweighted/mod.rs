@@ -363,7 +363,7 @@ fn found(
             weights: functions.coefficients().map(|(weights, _)| weights),
             intercepts: functions.intercepts(),
             decision: by_rows(&functions.decisions()),
-            truncated: losses.iter().map(|&loss| loss > functions.loss.cap).collect(),
+            truncated: losses.iter().map(|&loss| functions.loss.is_beyond(loss)).collect(),
             majorant: None,
             objective: run.objective,
             gap,

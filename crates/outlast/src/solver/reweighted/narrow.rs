@@ -250,7 +250,7 @@ impl<'a> Narrow<'a> {
         gradient
     }
 
-    /// (I_0 + 2 G)^-1 right, to the last digits unless others follow.
+    /// (I_0 + 2 G)^-1 right, unrefined in loose rounds.
     fn solve(&mut self, right: &[f64], tolerance: f64) -> Option<Vec<f64>> {
         let (d, stride, order) = (self.cols(), self.sum.stride, self.order());
         if self.sum.factor.is_none() {
