@@ -39,12 +39,16 @@ pub(super) fn prefixed<'a>(bytes: &mut &'a [u8]) -> Outcome<&'a [u8]> {
     take(bytes, count)
 }
 
-/// Bits from the lowest on, `width` at a time.
-fn unpack(bytes: &[u8], width: usize, count: usize, mut each: impl FnMut(u64)) -> Outcome<()> {
-    if (count as u64).saturating_mul(width as u64) > 8 * bytes.len() as u64 {
+/// Bits from the lowest on, `width` at a time, behind some that are skipped.
+fn unpack(bytes: &[u8], skipped: usize, width: usize, count: usize, mut each: impl FnMut(u64)) -> Outcome<()> {
+    let needed = (count as u64).saturating_mul(width as u64).saturating_add(skipped as u64);
+    if needed > 8 * bytes.len() as u64 {
         return Err(ENDS.into());
     }
-    let (mut held, mut have, mut at) = (0u128, 0, 0);
+    let (mut held, mut have, mut at) = (0u128, 0, skipped / 8);
+    if !skipped.is_multiple_of(8) && count > 0 {
+        (held, have, at) = (u128::from(bytes[at] >> (skipped % 8)), 8 - skipped % 8, at + 1);
+    }
     for _ in 0..count {
         while have < width {
             held |= u128::from(bytes[at]) << have;
@@ -58,44 +62,90 @@ fn unpack(bytes: &[u8], width: usize, count: usize, mut each: impl FnMut(u64)) -
     Ok(())
 }
 
-/// Runs of one value and runs of packed bits, in turns, until `count` values have been given to `each`.
-pub(super) fn hybrid(mut bytes: &[u8], width: usize, count: usize, mut each: impl FnMut(u64)) -> Outcome<()> {
-    if width > 32 {
-        return Err("values are wider than 32 bits".into());
+/// Runs of one value and runs of packed bits, in turns. They are unpacked a few at a time, because few bytes may stand for very many values.
+pub(super) struct Hybrid {
+    bytes: Vec<u8>,
+    at: usize,
+    width: usize,
+    /// Values that are still to come.
+    pub left: usize,
+    /// Values of this run that are still to come, and what they are: one value, or bits from a place on, up to another.
+    run: (usize, Run),
+}
+
+enum Run {
+    Equal(u64),
+    Packed { bit: usize, end: usize },
+}
+
+impl Hybrid {
+    /// So many values, in the bytes from a place on.
+    pub(super) fn new(bytes: Vec<u8>, at: usize, width: usize, count: usize) -> Outcome<Hybrid> {
+        if width > 32 {
+            return Err("values are wider than 32 bits".into());
+        }
+        Ok(Hybrid { bytes, at, width, left: count, run: (0, Run::Equal(0)) })
     }
-    let mut left = count;
-    while left > 0 {
-        let head = varint(&mut bytes)?;
+
+    /// Hands the next values to `each`, `most` of them or all that are left.
+    pub(super) fn next(&mut self, most: usize, mut each: impl FnMut(u64)) -> Outcome<()> {
+        let mut wanted = most.min(self.left);
+        while wanted > 0 {
+            while self.run.0 == 0 {
+                self.run = self.begin()?;
+            }
+            let count = self.run.0.min(wanted);
+            match &mut self.run.1 {
+                Run::Equal(value) => (0..count).for_each(|_| each(*value)),
+                Run::Packed { bit, end } => {
+                    let from = *bit / 8;
+                    unpack(&self.bytes[from..*end], *bit % 8, self.width, count, &mut each)?;
+                    *bit += count * self.width;
+                }
+            }
+            self.run.0 -= count;
+            self.left -= count;
+            wanted -= count;
+        }
+        Ok(())
+    }
+
+    /// The next run.
+    fn begin(&mut self) -> Outcome<(usize, Run)> {
+        let mut rest = &self.bytes[self.at..];
+        let head = varint(&mut rest)?;
         let run = usize::try_from(head >> 1).map_err(|_| ENDS)?;
-        if head & 1 == 1 {
-            let packed = run.checked_mul(width).ok_or(ENDS)?;
-            let values = run.saturating_mul(8).min(left);
+        let begun = if head & 1 == 1 {
             // the last run may be cut off after its last value
-            let packed = packed.min(bytes.len());
-            let packed = take(&mut bytes, packed)?;
-            unpack(packed, width, values, &mut each)?;
-            left -= values;
+            let packed = run.checked_mul(self.width).ok_or(ENDS)?.min(rest.len());
+            let start = self.bytes.len() - rest.len();
+            take(&mut rest, packed)?;
+            (run.saturating_mul(8), Run::Packed { bit: 8 * start, end: start + packed })
         } else {
             let mut value = 0;
-            for (at, byte) in take(&mut bytes, width.div_ceil(8))?.iter().enumerate() {
+            for (at, byte) in take(&mut rest, self.width.div_ceil(8))?.iter().enumerate() {
                 value |= u64::from(*byte) << (8 * at);
             }
-            let values = run.min(left);
             if run == 0 {
                 return Err("a run has no values".into());
             }
-            (0..values).for_each(|_| each(value));
-            left -= values;
-        }
+            (run, Run::Equal(value))
+        };
+        self.at = self.bytes.len() - rest.len();
+        Ok(begun)
     }
-    Ok(())
+}
+
+/// All values of [`Hybrid`].
+pub(super) fn hybrid(bytes: &[u8], width: usize, count: usize, each: impl FnMut(u64)) -> Outcome<()> {
+    Hybrid::new(bytes.to_vec(), 0, width, count)?.next(count, each)
 }
 
 /// Values as they stand: fixed-width ones as 64 bits each (f64 bits for floats), in order.
 pub(super) fn plain(bytes: &[u8], physical: Physical, count: usize) -> Outcome<Vec<u64>> {
     if physical == Physical::Bool {
         let mut values = Vec::new();
-        unpack(bytes, 1, count, |bit| values.push(bit))?;
+        unpack(bytes, 0, 1, count, |bit| values.push(bit))?;
         return Ok(values);
     }
     let width = width(physical)?;
@@ -193,7 +243,7 @@ pub(super) fn delta(bytes: &mut &[u8], count: usize) -> Outcome<Vec<u64>> {
             }
             let packed = take(bytes, size / 8 * usize::from(width))?;
             let here = size.min(count - values.len());
-            unpack(packed, usize::from(width), here, |difference| {
+            unpack(packed, 0, usize::from(width), here, |difference| {
                 value = value.wrapping_add(least).wrapping_add(difference);
                 values.push(value);
             })?;
@@ -235,4 +285,49 @@ pub(super) fn delta_texts(bytes: &[u8], count: usize, most: usize) -> Outcome<(V
         ranges.push(start..text.len());
     }
     Ok((text, ranges))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three bits each: five equal values, then two groups of eight, then one value very often.
+    fn runs() -> (Vec<u8>, Vec<u64>) {
+        let packed: Vec<u64> = (0..16).map(|at| (5 * at + 1) % 8).collect();
+        let mut bytes = vec![5 << 1, 6, (2 << 1) | 1];
+        for group in packed.chunks(8) {
+            let bits = group.iter().enumerate().fold(0u64, |bits, (at, value)| bits | value << (3 * at));
+            bytes.extend_from_slice(&bits.to_le_bytes()[..3]);
+        }
+        bytes.extend_from_slice(&[0xd0, 0x0f, 2]);
+        let values = [vec![6; 5], packed, vec![2; 1000]].concat();
+        (bytes, values)
+    }
+
+    #[test]
+    fn runs_can_be_unpacked_in_pieces_of_any_size() {
+        let (bytes, wanted) = runs();
+        for most in [1, 2, 3, 7, 8, 100, wanted.len(), usize::MAX] {
+            let mut runs = Hybrid::new([&[9, 9], &bytes[..]].concat(), 2, 3, wanted.len()).unwrap();
+            let mut found = Vec::new();
+            while runs.left > 0 {
+                let before = found.len();
+                runs.next(most, |value| found.push(value)).unwrap();
+                assert!(found.len() > before && found.len() - before <= most);
+            }
+            assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
+    fn runs_that_end_too_early_are_refused() {
+        let (bytes, wanted) = runs();
+        for length in 0..bytes.len() {
+            assert!(hybrid(&bytes[..length], 3, wanted.len(), |_| {}).is_err(), "{length}");
+        }
+        // more values than there are, a run of nothing, bits that no type has
+        assert!(hybrid(&bytes, 3, wanted.len() + 1, |_| {}).is_err());
+        assert!(hybrid(&[0, 1], 3, 1, |_| {}).is_err());
+        assert!(Hybrid::new(bytes, 0, 33, 1).is_err());
+    }
 }

@@ -15,10 +15,12 @@ use std::sync::Arc;
 const LARGEST_PAGE: usize = 1 << 28;
 /// Most values of a page: few bytes may stand for very many equal values.
 const MOST_VALUES: usize = 1 << 24;
+/// Values of a page of bits that are unpacked at once.
+const AT_ONCE: usize = 1 << 12;
 /// Bytes read to find a page's header, at first.
 const HEADER: u64 = 1 << 10;
 
-/// Values of a page, none missing.
+/// Values of a page, or of a part of it, none missing.
 #[derive(Debug, Clone)]
 pub(super) enum Values {
     /// 64 bits each: whole numbers, f64 bits, or 0 and 1.
@@ -86,6 +88,8 @@ pub(super) struct Pages {
     /// Values that are still to come.
     left: u64,
     dictionary: Option<Values>,
+    /// A page of places in the dictionary, or of truths, that is being unpacked.
+    current: Option<encoding::Hybrid>,
 }
 
 impl Pages {
@@ -98,21 +102,27 @@ impl Pages {
             end: chunk.start + chunk.length,
             left: rows,
             dictionary: None,
+            current: None,
         }
     }
 
-    /// The values of the next page; `None` after the last.
+    /// The values of the next page, or of a part of it; `None` after the last.
     pub(super) fn next(&mut self, file: &Bytes) -> Result<Option<Values>, Stop> {
         while self.left > 0 {
+            if let Some(values) = self.more()? {
+                self.left -= values.len() as u64;
+                return Ok(Some(values));
+            }
             let header = self.header(file)?;
             let size = u64::try_from(header.packed).ok().filter(|&size| size <= self.end - self.at);
             let body = file.read(self.at, size.ok_or("a page claims more bytes than its column has")?)?;
             self.at += body.len() as u64;
             match header.kind {
                 0 | 3 => {
-                    let values = self.data(&header, &body)?;
-                    self.left -= values.len() as u64;
-                    return Ok(Some(values));
+                    if let Some(values) = self.data(&header, &body)? {
+                        self.left -= values.len() as u64;
+                        return Ok(Some(values));
+                    }
                 }
                 2 if self.dictionary.is_none() => self.dictionary = Some(self.dictionary(&header, &body)?),
                 2 => return Err("a column has two dictionaries".into()),
@@ -121,6 +131,23 @@ impl Pages {
             }
         }
         Ok(None)
+    }
+
+    /// The next part of the page that is being unpacked.
+    fn more(&mut self) -> Outcome<Option<Values>> {
+        let Some(page) = self.current.as_mut().filter(|page| page.left > 0) else {
+            self.current = None;
+            return Ok(None);
+        };
+        if self.physical == Physical::Bool {
+            let mut values = Vec::new();
+            page.next(AT_ONCE, |bit| values.push(bit))?;
+            return Ok(Some(Values::Bits(values)));
+        }
+        let dictionary = self.dictionary.as_ref().ok_or("a page refers to a dictionary that is not there")?;
+        let mut places = Vec::new();
+        page.next(AT_ONCE, |place| places.push(place as u32))?;
+        dictionary.pick(&places).map(Some)
     }
 
     fn header(&mut self, file: &Bytes) -> Outcome<Header> {
@@ -152,7 +179,8 @@ impl Pages {
         self.plain(unpack(self.codec, body, header.unpacked)?, count)
     }
 
-    fn data(&self, header: &Header, body: &[u8]) -> Result<Values, Stop> {
+    /// The values of a page, unless they are to be unpacked bit by bit.
+    fn data(&mut self, header: &Header, body: &[u8]) -> Result<Option<Values>, Stop> {
         let count = count(header.values, self.left)?;
         let Some((repeats, levels)) = header.levels else {
             let unpacked = unpack(self.codec, body, header.unpacked)?;
@@ -175,27 +203,34 @@ impl Pages {
     }
 
     /// The values that begin at `skipped`.
-    fn values(&self, code: i64, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<Values> {
+    fn values(&mut self, code: i64, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<Option<Values>> {
+        let in_dictionary = matches!(code, 2 | 8);
+        if in_dictionary || (code, self.physical) == (3, Physical::Bool) {
+            self.current = if count == 0 { None } else { Some(self.packed(in_dictionary, bytes, skipped, count)?) };
+            return Ok(None);
+        }
+        self.at_once(code, bytes, skipped, count).map(Some)
+    }
+
+    /// A page of places in the dictionary, whose width the first byte tells, or of truths, whose bytes the first four.
+    fn packed(&self, places: bool, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<encoding::Hybrid> {
+        let mut rest = &bytes[skipped..];
+        if !places {
+            return encoding::Hybrid::new(encoding::prefixed(&mut rest)?.to_vec(), 0, 1, count);
+        }
+        if self.dictionary.is_none() {
+            return Err("a page refers to a dictionary that is not there".into());
+        }
+        let width = *rest.first().ok_or("its data end too early")?;
+        encoding::Hybrid::new(bytes, skipped + 1, usize::from(width), count)
+    }
+
+    fn at_once(&self, code: i64, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<Values> {
         let rest = &bytes[skipped..];
         let whole = matches!(self.physical, Physical::Int32 | Physical::Int64);
         let shifted = |range: Range<usize>| range.start + skipped..range.end + skipped;
         match (code, self.physical) {
             (0, _) => self.plain(if skipped == 0 { bytes } else { rest.to_vec() }, count),
-            (2 | 8, _) => {
-                let dictionary = self.dictionary.as_ref().ok_or("a page refers to a dictionary that is not there")?;
-                if count == 0 {
-                    return dictionary.pick(&[]);
-                }
-                let width = *rest.first().ok_or("its data end too early")?;
-                let mut places = Vec::new();
-                encoding::hybrid(&rest[1..], usize::from(width), count, |place| places.push(place as u32))?;
-                dictionary.pick(&places)
-            }
-            (3, Physical::Bool) => {
-                let (mut rest, mut values) = (rest, Vec::new());
-                encoding::hybrid(encoding::prefixed(&mut rest)?, 1, count, |bit| values.push(bit))?;
-                Ok(Values::Bits(values))
-            }
             (5, _) if whole => {
                 let mut values = encoding::delta(&mut &rest[..], count)?;
                 if self.physical == Physical::Int32 {

@@ -61,7 +61,7 @@ impl Capped {
             sums: request.sums,
         };
         let options: Options = self.common.options(self.common.tol, None);
-        let found = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;
+        let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
         Ok(prepared.model(&self.common, found, asked, rows.cols(), request))
     }
 

@@ -49,7 +49,7 @@ impl Lq {
             task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
         }
         let options: Options = self.common.options(self.common.tol, None);
-        let found = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;
+        let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
         let mut asked = Asked::of("lq", Loss::hinge().base().name(), Penalty::Lq.name(), &self.solver);
         (asked.summary.cost, asked.summary.cost_form) = (cost, CostForm::Direct.name().to_string());
         asked.details.set("q", self.q);

@@ -48,7 +48,7 @@ impl Truncated {
             Penalty::L1 | Penalty::Lq => Some(vec![1.0; coefficients]),
             // weights from the l2 fit with the same loss and C, as in memory
             Penalty::AdaptiveL1 => {
-                let pilot = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;
+                let pilot = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
                 Some(pilot.weights.iter().map(|w| 1.0 / w.abs()).collect())
             }
         };
@@ -62,7 +62,7 @@ impl Truncated {
                 task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
             }
         }
-        let found = stream::solve(rows, prepared.survey.clone(), &task, &options, &request.control)?;
+        let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
         let mut asked = Asked::of("truncated", task.loss.base().name(), self.penalty.name(), &self.solver);
         if self.penalty == Penalty::Lq {
             asked.details.set("q", self.q);

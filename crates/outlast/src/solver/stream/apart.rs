@@ -286,6 +286,7 @@ mod tests {
             intercept: true,
             shape,
             wide: false,
+            room: 1 << 26,
             isa: Isa::detect(),
         }
     }

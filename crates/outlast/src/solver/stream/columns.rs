@@ -43,7 +43,7 @@ impl Passes for Narrowed<'_> {
     }
 
     fn pass(&mut self, request: &Request, control: &Control) -> Result<Answer> {
-        self.passes.pass(&Request { ask: request.ask.clone(), columns: self.columns.to_vec() }, control)
+        self.passes.pass(&Request { asks: request.asks.clone(), columns: self.columns.to_vec() }, control)
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn solve(
         let here = columns.iter().map(|&column| shift.get(column as usize).copied().unwrap_or(0.0)).collect();
         let own = if shift.is_empty() { Vec::new() } else { here };
         let mut rows = Narrowed { passes: &mut *passes, columns: &columns, shift: own };
-        let mut found = solve_by(&mut rows, survey.with_columns(&columns), &few, false, options, control)?;
+        let mut found = solve_by(&mut rows, &survey.with_columns(&columns), &few, false, options, control)?;
         // the survey was one pass for all
         before += found.passes - 1;
         let mut weights = vec![0.0; m * d];
@@ -169,7 +169,7 @@ fn missing(
     let d = passes.cols();
     let m = penalty.rates.len() / d;
     let shift = passes.shift().to_vec();
-    let mut work = Work::new(passes, survey.clone(), task, true, control)?;
+    let mut work = Work::new(passes, survey, task, true, control)?;
     let spec = work.spec.clone();
     let mut theta = vec![0.0; spec.size()];
     for (function, row) in theta.chunks_exact_mut(d + 1).enumerate() {

@@ -15,8 +15,8 @@
 //! 2. **Sample**: the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample).
 //! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
 //!    width of the smoothing falls from the sample's error to that of all rows. Two or three passes for each width, some more where the loss is
-//!    truncated; then also from the plain optimum of the sample, with a width that falls from 1/2, and from the best of the answers on pieces of
-//!    the sample; the lowest end counts.
+//!    truncated; then at the same time, in the same passes (`together`), also from the plain optimum of the sample, with a width that falls from 1/2, and
+//!    from the best of the answers on pieces of the sample, unless these come to where another has been; the lowest end counts.
 //! 4. **Bands** (`band`): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
 //!    in-memory solver finishes on the gathered rows: majorise-minimise steps, interior point, certificate. The next pass gathers at
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality
@@ -32,10 +32,12 @@ mod columns;
 mod newton;
 mod passes;
 mod rounds;
+mod sampled;
 mod separable;
 mod smooth;
 mod sums;
 mod survey;
+mod together;
 mod wide;
 
 #[cfg(feature = "wire")]
@@ -45,15 +47,14 @@ pub use self::survey::{Survey, survey};
 
 use self::band::{Band, Found};
 use self::passes::Asking;
+use self::sampled::Sampled;
 use self::sums::{State, Sums};
+use self::together::Board;
 use super::{Options, Status};
 use crate::control::{Control, Progress};
-use crate::data::Dense;
 use crate::error::{Error, Result};
 use crate::linalg::{Isa, dot};
-use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Problem, Terms, TwoClass};
-use crate::solver;
-use std::ops::Range;
+use crate::problem::Loss;
 
 /// The solver's name.
 pub const NAME: &str = NAMES[0];
@@ -62,8 +63,6 @@ pub const NAME: &str = NAMES[0];
 pub const NAMES: [&str; 3] = ["linear-stream", "linear-stream-cg", "linear-stream-columns"];
 /// rho is kept within these bounds, as in memory.
 const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
-/// Relative gap of the sample's problem.
-const SAMPLE_TOLERANCE: f64 = 1e-4;
 /// Most rows gathered, and of a sample; more is of no use.
 const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
@@ -73,6 +72,11 @@ const FEWEST: usize = 2000;
 const MOST_SUMS: usize = 1 << 27;
 /// Numbers of a pass, unless more is allowed: from there on vectors are sent, and no matrices of all columns.
 pub const MOST_SENT: usize = 1 << 22;
+/// Bytes of memory for each of these numbers: sums of a part and of all, the matrices of a step and its factor.
+const SUM_BYTES: usize = 16 * 8;
+/// Bytes of the sums of all pieces of a chunk together, at most, and the share of the memory.
+const PIECE_BYTES: usize = 1 << 26;
+const PIECE_SHARE: usize = 8;
 /// What is not worth a pass where every product is one: a share of the tolerance, and at most.
 const LITTLE: (f64, f64) = (0.1, 5e-5);
 /// Share of the memory for the rows gathered: their solver takes several times as much as they do.
@@ -169,6 +173,8 @@ struct Spec {
     shape: Shape,
     /// Whether Hessians are told by products.
     wide: bool,
+    /// Bytes of the sums of all pieces of a chunk.
+    room: usize,
     #[cfg_attr(feature = "wire", serde(skip, default = "Isa::detect"))]
     isa: Isa,
 }
@@ -220,7 +226,7 @@ impl Spec {
 struct Work<'a> {
     asking: Asking<'a>,
     spec: Spec,
-    survey: Survey,
+    survey: &'a Survey,
     /// sum c x^2 of each column, and sum c.
     metric: Vec<f64>,
     /// The penalty in normalised units, unless it is rho/2 |w|^2.
@@ -232,6 +238,8 @@ struct Work<'a> {
     /// Whether a step by products leaves out what bends down, and what the last one left, an estimate.
     convex: bool,
     rest: f64,
+    /// What descents under way at the same time know of each other, and the place of this one.
+    board: Option<(usize, &'a Board)>,
     control: &'a Control<'a>,
 }
 
@@ -279,42 +287,9 @@ impl Work<'_> {
         (squares / (sample.rows() * self.spec.functions).max(1) as f64).sqrt()
     }
 
-    /// The in-memory answer on some rows of the sample.
-    fn solve_sample(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
-        let (spec, sample) = (&self.spec, self.survey.sample());
-        let growth = self.survey.total() as f64 / rows.len().max(1) as f64;
-        let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());
-        for row in rows {
-            for &(anchor, factor) in spec.terms(sample.codes[row]) {
-                x.extend(sample.x[row * spec.cols..(row + 1) * spec.cols].iter().map(|x| f64::from(*x) * spec.unit));
-                anchors.push(anchor);
-                caps.push(growth * factor * sample.weight(row) / spec.ridge);
-            }
-        }
-        let x = Dense::new(anchors.len(), spec.cols, x)?;
-        let signs: Vec<f64> = anchors.iter().map(|&anchor| if anchor == 1 { 1.0 } else { -1.0 }).collect();
-        let (kernel, intercept) = (&KernelFunction::Linear, spec.intercept);
-        let (norm, terms) = (Norm::Squared, Terms::Own);
-        let problem = match spec.functions {
-            1 => Problem::Two(TwoClass { x: &x, signs: &signs, caps: &caps, loss, norm, kernel, intercept }),
-            classes => Problem::Many(ManyClass {
-                x: &x,
-                codes: &anchors,
-                classes,
-                caps: &caps,
-                terms,
-                loss,
-                norm,
-                kernel,
-                intercept,
-            }),
-        };
-        let options = Options { tolerance: SAMPLE_TOLERANCE, start: None, ..options.clone() };
-        let name = if spec.wide { solver::choose::choose("auto", &problem)? } else { solver::linear::NAME };
-        let solution = solver::solve(name, &problem, &options, &self.control.silent())?;
-        let weights = solution.weights.unwrap_or_default();
-        let rows = weights.chunks_exact(spec.cols).zip(&solution.intercepts);
-        Ok(rows.flat_map(|(w, b)| w.iter().chain([b]).copied()).collect())
+    /// The sample, ready to be solved.
+    fn sampled(&self) -> Sampled<'_> {
+        Sampled { spec: &self.spec, survey: self.survey, control: self.control }
     }
 }
 
@@ -350,14 +325,14 @@ fn room(cols: usize, classes: usize, memory: usize) -> usize {
 ///     sums: stream::MOST_SENT,
 /// };
 /// let survey = stream::survey(&mut passes, 2, 1000, 0, &Control::default())?;
-/// let found = stream::solve(&mut passes, survey, &task, &Options::default(), &Control::default())?;
+/// let found = stream::solve(&mut passes, &survey, &task, &Options::default(), &Control::default())?;
 /// // the widest gap between the classes is from 1 to 2: w = 2, b = -3
 /// assert!((found.weights[0] - 2.0).abs() < 1e-3 && (found.intercepts[0] + 3.0).abs() < 1e-3);
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn solve(
     passes: &mut dyn Passes,
-    survey: Survey,
+    survey: &Survey,
     task: &Task,
     options: &Options,
     control: &Control,
@@ -372,9 +347,9 @@ pub fn solve(
     if !passes.shift().is_empty() && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS);
+    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS).min(task.memory / SUM_BYTES);
     match &task.penalty {
-        Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, &survey, task, penalty, options, control),
+        Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, survey, task, penalty, options, control),
         _ => solve_by(passes, survey, task, wide, options, control),
     }
 }
@@ -402,7 +377,7 @@ impl Task {
 impl<'a> Work<'a> {
     fn new(
         passes: &'a mut dyn Passes,
-        survey: Survey,
+        survey: &'a Survey,
         task: &Task,
         wide: bool,
         control: &'a Control<'a>,
@@ -425,6 +400,7 @@ impl<'a> Work<'a> {
             intercept: task.intercept,
             shape: task.shape,
             wide,
+            room: PIECE_BYTES.min(task.memory / PIECE_SHARE),
             isa: Isa::detect(),
         };
         let numbers = task.numbers(cols);
@@ -441,7 +417,19 @@ impl<'a> Work<'a> {
         };
         let separable = task.penalty.as_ref().map(normalised);
         let asking = Asking { passes, control, count: 1 };
-        Ok(Work { asking, spec, survey, metric, separable, largest, little: 0.0, convex: false, rest: 0.0, control })
+        Ok(Work {
+            asking,
+            spec,
+            survey,
+            metric,
+            separable,
+            largest,
+            little: 0.0,
+            convex: false,
+            rest: 0.0,
+            board: None,
+            control,
+        })
     }
 }
 
@@ -453,7 +441,7 @@ fn ridge(unit: f64, largest: f64) -> f64 {
 /// Solves with the Hessian of all columns, told by Gram matrices or by products.
 fn solve_by(
     passes: &mut dyn Passes,
-    survey: Survey,
+    survey: &Survey,
     task: &Task,
     wide: bool,
     options: &Options,

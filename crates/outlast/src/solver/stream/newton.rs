@@ -19,12 +19,20 @@ const RAY: usize = 12;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
 const LITTLE: f64 = 1e-7;
 const LITTLE_TRUNCATED: f64 = 1e-6;
-/// Farthest that scores move in a step, root mean square.
+/// Farthest that scores move in a step, root mean square, and next to the width the distance of a step that is the last.
 const TRUST: f64 = 0.5;
+const SMALL: f64 = 0.05;
 
 impl Work<'_> {
-    /// Lowers the smoothed objective; `sums` are those at `theta`.
-    pub(super) fn descend(&mut self, mut theta: Vec<f64>, mut sums: Sums, width: f64) -> Result<(Vec<f64>, Sums)> {
+    /// Lowers the smoothed objective; `sums` are those at `theta`. Where another width follows (`more`), no pass is spent on a last step that is
+    /// small next to this one: the sums are then those before it.
+    pub(super) fn descend(
+        &mut self,
+        mut theta: Vec<f64>,
+        mut sums: Sums,
+        width: f64,
+        more: bool,
+    ) -> Result<(Vec<f64>, Sums)> {
         let mut damping = LEAST_DAMPING;
         let (most, little) = match self.spec.ceiling.is_finite() {
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
@@ -42,6 +50,10 @@ impl Work<'_> {
             let distance = self.movement(&theta, &whole);
             let mut length = (TRUST / distance).min(1.0);
             let mut next_theta = along(length);
+            if more && distance <= SMALL * width {
+                theta = next_theta;
+                break;
+            }
             let mut next = self.statistics(&next_theta, width)?;
             if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
                 let steps: Vec<f64> = (1..=RAY).map(|k| length * 0.5f64.powi(k as i32)).collect();
@@ -60,7 +72,7 @@ impl Work<'_> {
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
             (theta, sums) = (next_theta, next);
-            if distance * length <= 0.05 * width && length > 0.5 {
+            if distance * length <= SMALL * width && length > 0.5 {
                 break;
             }
         }

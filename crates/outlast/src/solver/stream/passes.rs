@@ -1,4 +1,4 @@
-//! The seam between a solver and the rows: a pass asks one question about all rows, and the answers of parts add up.
+//! The seam between a solver and the rows: a pass asks questions about all rows, and the answers of parts add up.
 //!
 //! ```text
 //! Request  --(as it is, or as bytes)-->  every part of the rows  --Request::answer-->  Answer + Answer + ... = Answer
@@ -18,11 +18,11 @@ use crate::control::Control;
 use crate::data::{Chunk, ChunkView, Chunks};
 use crate::error::{Error, Result};
 
-/// A question about all rows.
+/// Questions about all rows, for one pass.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub struct Request {
-    pub(super) ask: Ask,
+    pub(super) asks: Vec<Ask>,
     /// Those that are meant; all of them if there are none.
     pub(super) columns: Vec<u32>,
 }
@@ -31,23 +31,24 @@ pub struct Request {
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Ask {
     Survey(SurveyAsk),
-    Statistics { spec: Spec, state: State },
+    Statistics { spec: Spec, states: Vec<State> },
     Ray { spec: Spec, ends: [Vec<f64>; 2], steps: Vec<f64>, width: f64 },
     Losses { spec: Spec, thetas: Vec<Vec<f64>> },
     Gather { spec: Spec, now: Band, before: Option<Band>, most: usize },
     Products { spec: Spec, state: State, along: Vec<f64> },
 }
 
-/// What some rows answer to a [`Request`].
+/// What some rows answer to a [`Request`], question by question.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
-pub struct Answer(pub(super) Told);
+pub struct Answer(pub(super) Vec<Told>);
 
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "wire", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Told {
     Survey(Survey),
-    Statistics(Sums),
+    /// Those of each state.
+    Statistics(Vec<Sums>),
     /// A value for each point that was asked about.
     Values(Vec<f64>),
     Gather(Found),
@@ -57,68 +58,84 @@ impl Request {
     /// The answer of some rows, on all threads of the pool or on this one. Rows that can't be used are refused by the first request
     /// of a fit, a survey.
     pub fn answer(&self, rows: &ChunkView, parallel: bool) -> Result<Answer> {
-        match self.columns.is_empty() {
-            true => self.answer_of(rows, parallel),
-            false => self.answer_of(&some_columns(rows, &self.columns)?.view(), parallel),
-        }
-    }
-
-    fn answer_of(&self, rows: &ChunkView, parallel: bool) -> Result<Answer> {
-        let told = match &self.ask {
-            Ask::Survey(ask) => Told::Survey(partition_survey(rows, ask)?),
-            Ask::Statistics { spec, state } => {
-                self.fits(rows, spec, &[&state.theta])?;
-                Told::Statistics(partition_statistics(rows, spec, state, parallel))
-            }
-            Ask::Ray { spec, ends, steps, width } => {
-                self.fits(rows, spec, &[&ends[0], &ends[1]])?;
-                Told::Values(partition_ray(rows, spec, [&ends[0], &ends[1]], steps, *width, parallel))
-            }
-            Ask::Losses { spec, thetas } => {
-                self.fits(rows, spec, &thetas.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-                Told::Values(partition_losses(rows, spec, thetas, parallel))
-            }
-            Ask::Gather { spec, now, before, most } => {
-                let points: Vec<&[f64]> = std::iter::once(now).chain(before).map(|band| &band.theta[..]).collect();
-                self.fits(rows, spec, &points)?;
-                Told::Gather(partition_band(rows, spec, now, before.as_ref(), *most, parallel))
-            }
-            Ask::Products { spec, state, along } => {
-                self.fits(rows, spec, &[&state.theta, along])?;
-                Told::Values(partition_products(rows, spec, state, along, parallel))
-            }
+        let some = match self.columns.is_empty() {
+            true => None,
+            false => Some(some_columns(rows, &self.columns)?),
         };
-        Ok(Answer(told))
-    }
-
-    /// Whether a request is one of these rows, and its parts of one another.
-    fn fits(&self, rows: &ChunkView, spec: &Spec, points: &[&[f64]]) -> Result<()> {
-        let known = rows.codes.iter().all(|code| (*code as usize) < spec.terms.len());
-        let values = Some(rows.x.len()) == rows.rows().checked_mul(spec.cols);
-        let functions = spec.functions == 1 || spec.functions == spec.classes;
-        let anchors = spec.terms.iter().flatten().all(|(anchor, _)| (*anchor as usize) < spec.classes);
-        let size = spec.cols.checked_add(1).and_then(|order| order.checked_mul(spec.functions));
-        let sized = !points.is_empty() && points.iter().all(|point| Some(point.len()) == size);
-        match known && values && functions && anchors && sized && spec.functions > 0 {
-            true => Ok(()),
-            false => Err(Error::shape("X", "rows of another table", "those that were surveyed")),
-        }
+        let rows = some.as_ref().map_or(*rows, Chunk::view);
+        self.asks.iter().map(|ask| ask.answer(&rows, parallel)).collect::<Result<Vec<_>>>().map(Answer)
     }
 
     /// The same, asking no more of further rows than can still matter.
     fn after(&mut self, so_far: &Answer) {
-        if let (Ask::Survey(ask), Told::Survey(survey)) = (&mut self.ask, &so_far.0) {
-            ask.below = ask.below.min(survey.limit);
+        for pair in self.asks.iter_mut().zip(&so_far.0) {
+            if let (Ask::Survey(ask), Told::Survey(survey)) = pair {
+                ask.below = ask.below.min(survey.limit);
+            }
         }
+    }
+}
+
+impl Ask {
+    fn answer(&self, rows: &ChunkView, parallel: bool) -> Result<Told> {
+        Ok(match self {
+            Ask::Survey(ask) => Told::Survey(partition_survey(rows, ask)?),
+            Ask::Statistics { spec, states } => {
+                fits(rows, spec, &states.iter().map(|state| &state.theta[..]).collect::<Vec<_>>())?;
+                Told::Statistics(partition_statistics(rows, spec, states, parallel))
+            }
+            Ask::Ray { spec, ends, steps, width } => {
+                fits(rows, spec, &[&ends[0], &ends[1]])?;
+                Told::Values(partition_ray(rows, spec, [&ends[0], &ends[1]], steps, *width, parallel))
+            }
+            Ask::Losses { spec, thetas } => {
+                fits(rows, spec, &thetas.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+                Told::Values(partition_losses(rows, spec, thetas, parallel))
+            }
+            Ask::Gather { spec, now, before, most } => {
+                let points: Vec<&[f64]> = std::iter::once(now).chain(before).map(|band| &band.theta[..]).collect();
+                fits(rows, spec, &points)?;
+                Told::Gather(partition_band(rows, spec, now, before.as_ref(), *most, parallel))
+            }
+            Ask::Products { spec, state, along } => {
+                fits(rows, spec, &[&state.theta, along])?;
+                Told::Values(partition_products(rows, spec, state, along, parallel))
+            }
+        })
+    }
+}
+
+/// Whether a question is one of these rows, and its parts of one another.
+fn fits(rows: &ChunkView, spec: &Spec, points: &[&[f64]]) -> Result<()> {
+    let known = rows.codes.iter().all(|code| (*code as usize) < spec.terms.len());
+    let values = Some(rows.x.len()) == rows.rows().checked_mul(spec.cols);
+    let functions = spec.functions == 1 || spec.functions == spec.classes;
+    let anchors = spec.terms.iter().flatten().all(|(anchor, _)| (*anchor as usize) < spec.classes);
+    let size = spec.cols.checked_add(1).and_then(|order| order.checked_mul(spec.functions));
+    let sized = !points.is_empty() && points.iter().all(|point| Some(point.len()) == size);
+    match known && values && functions && anchors && sized && spec.functions > 0 {
+        true => Ok(()),
+        false => Err(Error::shape("X", "rows of another table", "those that were surveyed")),
     }
 }
 
 impl Answer {
     /// Adds the answer of other rows, which follow.
     pub fn add(&mut self, other: Answer) -> Result<()> {
-        match (&mut self.0, other.0) {
+        if self.0.len() != other.0.len() {
+            return Err(unexpected());
+        }
+        self.0.iter_mut().zip(other.0).try_for_each(|(sum, part)| sum.add(part))
+    }
+}
+
+impl Told {
+    fn add(&mut self, other: Told) -> Result<()> {
+        match (self, other) {
             (Told::Survey(sum), Told::Survey(part)) => sum.add(part),
-            (Told::Statistics(sum), Told::Statistics(part)) => sum.add(part),
+            (Told::Statistics(sums), Told::Statistics(parts)) if sums.len() == parts.len() => {
+                sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.add(part));
+            }
             (Told::Values(sum), Told::Values(part)) => sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part),
             (Told::Gather(sum), Told::Gather(part)) => sum.add(part),
             _ => return Err(unexpected()),
@@ -127,7 +144,7 @@ impl Answer {
     }
 }
 
-fn unexpected() -> Error {
+pub(super) fn unexpected() -> Error {
     Error::shape("an answer", "another kind than was asked for", "sums of the rows of every part")
 }
 
@@ -232,7 +249,7 @@ mod wire {
     use crate::error::{Error, Result};
     use serde::{Serialize, de::DeserializeOwned};
 
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn write(value: &impl Serialize) -> Result<Vec<u8>> {
         let wrong =
@@ -283,9 +300,19 @@ pub(super) struct Asking<'a> {
 
 impl Asking<'_> {
     fn told(&mut self, ask: Ask) -> Result<Told> {
+        match <[Told; 1]>::try_from(self.all(vec![ask])?) {
+            Ok([told]) => Ok(told),
+            Err(_) => Err(unexpected()),
+        }
+    }
+
+    /// What is told of several questions in one pass, as many as were asked.
+    pub fn all(&mut self, asks: Vec<Ask>) -> Result<Vec<Told>> {
         self.control.check()?;
         self.count += 1;
-        Ok(self.passes.pass(&Request { ask, columns: Vec::new() }, self.control)?.0)
+        let count = asks.len();
+        let told = self.passes.pass(&Request { asks, columns: Vec::new() }, self.control)?.0;
+        if told.len() == count { Ok(told) } else { Err(unexpected()) }
     }
 
     pub fn survey(&mut self, ask: SurveyAsk) -> Result<Survey> {
@@ -296,8 +323,8 @@ impl Asking<'_> {
     }
 
     pub fn statistics(&mut self, spec: &Spec, state: State) -> Result<Sums> {
-        match self.told(Ask::Statistics { spec: spec.clone(), state })? {
-            Told::Statistics(sums) => Ok(sums),
+        match self.told(Ask::Statistics { spec: spec.clone(), states: vec![state] })? {
+            Told::Statistics(mut sums) if sums.len() == 1 => Ok(sums.remove(0)),
             _ => Err(unexpected()),
         }
     }
@@ -375,7 +402,7 @@ mod tests {
         let (options, control) = (Options::default(), Control::default());
         let sampled = sample_size(2, 2, 1 << 20);
         let first = survey(passes, 2, sampled, 3, &control).unwrap();
-        solve(passes, first, &task(loss), &options, &control).unwrap().objective
+        solve(passes, &first, &task(loss), &options, &control).unwrap().objective
     }
 
     #[test]
@@ -409,13 +436,17 @@ mod tests {
         assert!(Request::from_bytes(&[]).is_err() && Answer::from_bytes(&[]).is_err());
         assert!(Request::from_bytes(&[9, 0, 0]).unwrap_err().to_string().contains("version 9"));
         let ask = SurveyAsk { classes: 2, cols: 2, most: 5, below: u64::MAX, seed: 0 };
-        let bytes = Request { ask: Ask::Survey(ask.clone()), columns: Vec::new() }.to_bytes().unwrap();
+        let bytes = Request { asks: vec![Ask::Survey(ask.clone())], columns: Vec::new() }.to_bytes().unwrap();
         for length in 0..bytes.len() {
             assert!(Request::from_bytes(&bytes[..length]).is_err());
         }
         // an answer to another question does not add up
         let chunk = &parts()[0];
-        let mut survey = Request { ask: Ask::Survey(ask), columns: Vec::new() }.answer(&chunk.view(), false).unwrap();
-        assert!(survey.add(Answer(Told::Values(vec![1.0]))).is_err());
+        let request = Request { asks: vec![Ask::Survey(ask)], columns: Vec::new() };
+        let mut survey = request.answer(&chunk.view(), false).unwrap();
+        assert!(survey.add(Answer(vec![Told::Values(vec![1.0])])).is_err());
+        // nor do fewer or more
+        assert!(survey.add(Answer(Vec::new())).is_err());
+        assert!(survey.add(Answer(vec![survey.0[0].clone(), survey.0[0].clone()])).is_err());
     }
 }

@@ -2,12 +2,14 @@
 
 use super::band::{Band, Found};
 use super::sums::Sums;
-use super::{Task, Work};
+use super::together::Descent;
+use super::{Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
 use crate::solver::linear::{Near, Polished, polish};
 use crate::solver::{Options, Status};
+use rayon::prelude::*;
 
 /// Relative gap aimed at: rounds cost a pass each, and the last digits come with the first.
 const AIM: f64 = 1e-6;
@@ -29,6 +31,8 @@ const SAME: f64 = 1e-2;
 /// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
 const PIECES: usize = 8;
 const LEAST_PIECE: usize = 40;
+/// How many of these starts are followed, of one function and of several.
+const BEST: (usize, usize) = (1, 3);
 
 /// The end of Newton's method.
 struct Descended {
@@ -61,32 +65,39 @@ pub(super) struct Best {
 
 impl Work<'_> {
     pub(super) fn run(&mut self, task: &Task, options: &Options, most: usize) -> Result<Best> {
-        // the errors of the scores that the sample and that all rows leave
-        let error = |rows: f64| 3.0 * (self.spec.size() as f64 / rows.max(1.0)).sqrt();
         let widest = WIDEST.min(self.spec.ceiling);
-        let width = error(self.survey.sample().rows() as f64).clamp(NARROWEST, widest);
-        let last = error(self.survey.total() as f64).clamp(NARROWEST, width);
+        let width = error(&self.spec, self.survey.sample().rows() as f64).clamp(NARROWEST, widest);
+        let last = error(&self.spec, self.survey.total() as f64).clamp(NARROWEST, width);
         let all = 0..self.survey.sample().rows();
-        let start = self.solve_sample(all.clone(), task.loss, options)?;
-        let mut lowest = self.down(start, width, last)?;
-        if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
-            // the end that the plain optimum leads to may be another one
-            let plain = self.solve_sample(all, task.loss.untruncated(), options)?;
-            lowest = lowest.lower(self.down(plain, widest, last)?);
-            // and so may be those of smaller samples
-            if let Some((other, width)) = self.best_of_pieces(task, options)? {
-                lowest = lowest.lower(self.down(other, width.min(widest).max(last), last)?);
-            }
+        if !self.spec.ceiling.is_finite() {
+            let start = self.sampled().solve(all, task.loss, options)?;
+            let lowest = self.down(start, width, last)?;
+            return self.rounds(lowest, options, most);
         }
+        // the end that the plain optimum leads to may be another one, and so may be those of smaller samples
+        let sampled = self.sampled();
+        let (start, plain) = rayon::join(
+            || sampled.solve(all.clone(), task.loss, options),
+            || sampled.solve(all.clone(), task.loss.untruncated(), options),
+        );
+        let mut starts = vec![(start?, width), (plain?, widest)];
+        starts.extend(self.best_of_pieces(task, options)?.map(|(theta, error)| (theta, error.min(widest).max(last))));
+        let descent = |(start, width): (Vec<f64>, f64)| -> Descent<Option<Descended>> {
+            Box::new(move |work| work.down_unless_met(start, width, last))
+        };
+        let descents = starts.into_iter().map(descent).collect();
+        let ends = self.together(descents)?.into_iter().flatten();
+        let lowest =
+            ends.reduce(Descended::lower).unwrap_or_else(|| unreachable!("one of them is ahead of the others"));
         self.rounds(lowest, options, most)
     }
 
     /// Answers on the sample: to the loss itself, and to that which is not truncated.
     pub(super) fn wide_starts(&mut self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
         let all = 0..self.survey.sample().rows();
-        let mut starts = vec![self.solve_sample(all.clone(), task.loss, options)?];
+        let mut starts = vec![self.sampled().solve(all.clone(), task.loss, options)?];
         if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
-            let plain = self.solve_sample(all, task.loss.untruncated(), options)?;
+            let plain = self.sampled().solve(all, task.loss.untruncated(), options)?;
             // where no row is given up it is the same one
             if self.movement(&starts[0], &plain) > SAME {
                 starts.push(plain);
@@ -95,38 +106,51 @@ impl Work<'_> {
         Ok(starts)
     }
 
-    /// The lowest of the answers on pieces of the sample, in the objective of all rows, and how far off its scores are.
-    fn best_of_pieces(&mut self, task: &Task, options: &Options) -> Result<Option<(Vec<f64>, f64)>> {
+    /// The lowest of the answers on pieces of the sample, in the objective of all rows, and how far off their scores are.
+    fn best_of_pieces(&mut self, task: &Task, options: &Options) -> Result<impl Iterator<Item = (Vec<f64>, f64)>> {
         let rows = self.survey.sample().rows() / PIECES;
-        if rows < LEAST_PIECE * self.spec.size() {
-            return Ok(None);
-        }
-        let piece = |at: usize| self.solve_sample(at * rows..(at + 1) * rows, task.loss, options);
-        let thetas = (0..PIECES).map(piece).collect::<Result<Vec<_>>>()?;
-        let losses = self.asking.losses(&self.spec, &thetas)?;
-        let objective = |at: &usize| losses[*at] + self.penalty(&thetas[*at]);
-        let lowest = (0..PIECES).min_by(|a, b| objective(a).total_cmp(&objective(b))).unwrap_or(0);
-        let width = 3.0 * (self.spec.size() as f64 / rows as f64).sqrt();
-        Ok(Some((thetas[lowest].clone(), width)))
+        let pieces = if rows < LEAST_PIECE * self.spec.size() || self.control.out_of_time() { 0 } else { PIECES };
+        let sampled = self.sampled();
+        let piece = |at: usize| sampled.solve(at * rows..(at + 1) * rows, task.loss, options);
+        let thetas = (0..pieces).into_par_iter().map(piece).collect::<Result<Vec<_>>>()?;
+        let losses = if pieces == 0 { Vec::new() } else { self.asking.losses(&self.spec, &thetas)? };
+        let objectives = thetas.iter().zip(losses).map(|(theta, loss)| loss + self.penalty(theta)).collect::<Vec<_>>();
+        let mut order: Vec<usize> = (0..pieces).collect();
+        order.sort_by(|a, b| objectives[*a].total_cmp(&objectives[*b]));
+        // more classes have more ends
+        order.truncate(if self.spec.functions == 1 { BEST.0 } else { BEST.1 });
+        let error = error(&self.spec, rows as f64);
+        Ok(order.into_iter().map(move |at| (thetas[at].clone(), error)))
     }
 
     /// Newton's method from a start, with widths that fall from one to another.
     fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
+        let end = self.down_unless_met(start, from, to)?;
+        Ok(end.unwrap_or_else(|| unreachable!("a descent alone meets nobody")))
+    }
+
+    /// The same; nothing where another descent is ahead.
+    fn down_unless_met(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Option<Descended>> {
         let mut width = from;
         let mut sums = self.statistics(&start, width)?;
         let bound = self.penalty(&start) + sums.loss;
         let mut theta = start.clone();
         loop {
-            (theta, sums) = self.descend(theta, sums, width)?;
-            if width <= to || self.control.out_of_time() {
+            let last = width <= to;
+            (theta, sums) = self.descend(theta, sums, width, !last)?;
+            if self.is_met(&theta, width) {
+                return Ok(None);
+            }
+            if last {
                 break;
             }
-            width = (NARROWING * width).max(to);
+            // where time is up this is the last pass, and what is told is told of this point
+            width = if self.control.out_of_time() { to } else { (NARROWING * width).max(to) };
             sums = self.statistics(&theta, width)?;
         }
         let smoothed = self.penalty(&theta) + sums.loss;
         let (theta, trace) = if smoothed <= bound { (theta, vec![bound, smoothed]) } else { (start, vec![bound]) };
-        Ok(Descended { theta, sums, trace })
+        Ok(Some(Descended { theta, sums, trace }))
     }
 
     /// Rounds of gathering until the gap is small enough.
@@ -212,7 +236,7 @@ impl Work<'_> {
         let theta: Vec<f64> = best.theta.iter().zip(&far.theta).map(|(from, to)| from + step * (to - from)).collect();
         let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.spec.ceiling));
         let sums = self.statistics(&theta, width)?;
-        let (lower, sums) = self.descend(theta.clone(), sums, width)?;
+        let (lower, sums) = self.descend(theta.clone(), sums, width, false)?;
         let exact = self.penalty(&lower) + sums.loss;
         if exact <= values[lowest].min(best.objective) {
             return Ok((lower, sums));
@@ -242,6 +266,11 @@ impl Work<'_> {
         };
         polish(&near, theta, options.seed, &self.control.silent())
     }
+}
+
+/// The error of the scores that so many rows leave.
+fn error(spec: &Spec, rows: f64) -> f64 {
+    3.0 * (spec.size() as f64 / rows.max(1.0)).sqrt()
 }
 
 /// The largest width within which no more rows lie than can be gathered.

@@ -296,6 +296,7 @@ mod tests {
             intercept: true,
             shape: Shape::Margin,
             wide: false,
+            room: 1 << 26,
             isa: Isa::detect(),
         }
     }

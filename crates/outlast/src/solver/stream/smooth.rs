@@ -66,7 +66,7 @@ impl Work<'_> {
             let width = widths[at];
             let sums = self.statistics(&theta, width)?;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
-            let (next, sums) = self.descend(theta, sums, width)?;
+            let (next, sums) = self.descend(theta, sums, width, false)?;
             theta = next;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
             let added = sums.blurred.abs() / self.value(&theta, &sums);

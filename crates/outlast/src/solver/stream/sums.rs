@@ -23,8 +23,6 @@ use rayon::prelude::*;
 const BLOCK_VALUES: usize = 8192;
 /// Most pieces of a chunk, each with sums of its own; fixed, so that sums do not depend on the number of threads.
 const PIECES: usize = 16;
-/// Bytes of the sums of all pieces together.
-const PIECE_BYTES: usize = 1 << 26;
 /// Rows of a tile of weighted rows.
 const TILE: usize = 32;
 /// Steps of the counts of rows near a kink: within 1, 1/2, 1/4, ...
@@ -138,6 +136,51 @@ impl Growing {
         }
     }
 
+    /// Adds the terms of a row, and their derivatives to the factors of the rows of its block.
+    #[inline]
+    fn add_row(&mut self, spec: &Spec, width: f64, row: &Row, term: &mut Term, factors: &mut [f64]) {
+        let m = spec.functions;
+        for &(anchor, factor) in spec.terms(row.code) {
+            let cap = row.weight * factor;
+            if cap == 0.0 {
+                continue;
+            }
+            let slack = term.slacks(row.scores, anchor);
+            let distance = term.distance(spec.ceiling);
+            // the exponent of the distance says how many of the counts it belongs to
+            let belongs = if distance > 0.0 { (-distance.log2().ceil()).max(-1.0) } else { HALVINGS as f64 };
+            let belongs = (belongs + 1.0).min(HALVINGS as f64) as usize;
+            self.within[..belongs].iter_mut().for_each(|count| *count += 1);
+            self.loss += cap * slack.clamp(0.0, spec.ceiling);
+            if slack <= -0.5 * width {
+                continue;
+            }
+            let weight = cap / width;
+            let mut value = term.smooth(0.0, width);
+            if let near @ [_, ..] = &mut self.near[..] {
+                term.edges(anchor, |a, b, share| near[pair(a, b, m)].push(row.x, spec.unit, share * weight));
+            }
+            term.slope(anchor, cap, row.place, factors);
+            if slack - spec.ceiling > -0.5 * width {
+                value -= term.smooth(spec.ceiling, width);
+                if let far @ [_, ..] = &mut self.far[..] {
+                    term.edges(anchor, |a, b, share| far[pair(a, b, m)].push(row.x, spec.unit, share * weight));
+                }
+                term.slope(anchor, -cap, row.place, factors);
+            }
+            self.value += cap * value;
+        }
+    }
+
+    /// The gradient's share of the rows of a block.
+    fn add_gradient(&mut self, spec: &Spec, x: &[f64], factors: &[f64]) {
+        let (d, rows) = (spec.cols, factors.len() / spec.functions);
+        for (factors, gradient) in factors.chunks_exact(rows.max(1)).zip(self.gradient.chunks_exact_mut(d + 1)) {
+            spec.isa.accumulate(x, factors, &mut gradient[..d]);
+            gradient[d] += factors.iter().sum::<f64>();
+        }
+    }
+
     fn grown(self, order: usize) -> Sums {
         let grams = |sums: Vec<GramSum>| sums.into_iter().map(|sum| Gram::of(sum, order)).collect();
         Sums {
@@ -151,6 +194,16 @@ impl Growing {
             within: self.within,
         }
     }
+}
+
+/// A row of a block.
+struct Row<'a> {
+    weight: f64,
+    code: u32,
+    x: &'a [f64],
+    scores: &'a [f64],
+    /// Its place among how many rows.
+    place: (usize, usize),
 }
 
 /// The rows of a part in blocks, with the scores of every function.
@@ -176,8 +229,8 @@ pub(super) fn sweep<A: Send>(
     visit: impl Fn(&Scored, &mut A) + Sync,
 ) -> Vec<A> {
     let (rows, d, m) = (chunk.rows(), spec.cols, spec.functions);
-    let sums = 8 * 2 * if spec.wide { spec.size() } else { spec.pairs() * padded(spec.order()).pow(2) };
-    let pieces = (PIECE_BYTES / sums.max(1)).clamp(1, PIECES);
+    let sums = 8 * 2 * thetas.len() * if spec.wide { spec.size() } else { spec.pairs() * padded(spec.order()).pow(2) };
+    let pieces = (spec.room / sums.max(1)).clamp(1, PIECES);
     let piece = rows.div_ceil(pieces).max(1);
     let step = (BLOCK_VALUES / d.max(1)).clamp(16, 512);
     let folded: Vec<Vec<f64>> = thetas.iter().map(|theta| spec.folded(theta)).collect();
@@ -211,70 +264,49 @@ pub(super) fn sweep<A: Send>(
     if parallel { pieces.into_par_iter().map(work).collect() } else { pieces.map(work).collect() }
 }
 
-/// The sums over the rows of a chunk at a point: the function that a worker with a part of the data runs.
-pub(super) fn partition_statistics(chunk: &ChunkView, spec: &Spec, state: &State, parallel: bool) -> Sums {
+/// The sums over the rows of a chunk at some points: the function that a worker with a part of the data runs.
+pub(super) fn partition_statistics(chunk: &ChunkView, spec: &Spec, states: &[State], parallel: bool) -> Vec<Sums> {
     if spec.shape != Shape::Margin {
-        return apart::partition_statistics(chunk, spec, state, parallel);
+        return states.iter().map(|state| apart::partition_statistics(chunk, spec, state, parallel)).collect();
     }
-    let (d, m) = (spec.cols, spec.functions);
+    let m = spec.functions;
     struct Work {
-        sums: Growing,
+        sums: Vec<Growing>,
         term: Term,
         /// Functions x rows of a block.
         factors: Vec<f64>,
     }
-    let new = || Work { sums: Growing::new(spec), term: Term::new(spec), factors: Vec::new() };
+    let new = || Work {
+        sums: states.iter().map(|_| Growing::new(spec)).collect(),
+        term: Term::new(spec),
+        factors: Vec::new(),
+    };
     let visit = |block: &Scored, work: &mut Work| {
-        let rows = block.scores.len() / m;
-        work.factors.clear();
-        work.factors.resize(m * rows, 0.0);
-        for row in 0..rows {
-            let at = block.first + row;
-            let weight = chunk.weight(at);
-            let scores = &block.scores[row * m..(row + 1) * m];
-            for &(anchor, factor) in spec.terms(chunk.codes[at]) {
-                let cap = weight * factor;
-                if cap == 0.0 {
-                    continue;
-                }
-                let slack = work.term.slacks(scores, anchor);
-                let distance = work.term.distance(spec.ceiling);
-                // the exponent of the distance says how many of the counts it belongs to
-                let belongs = if distance > 0.0 { (-distance.log2().ceil()).max(-1.0) } else { HALVINGS as f64 };
-                let belongs = (belongs + 1.0).min(HALVINGS as f64) as usize;
-                work.sums.within[..belongs].iter_mut().for_each(|count| *count += 1);
-                work.sums.loss += cap * slack.clamp(0.0, spec.ceiling);
-                if slack <= -0.5 * state.width {
-                    continue;
-                }
-                let x = &block.x[row * d..(row + 1) * d];
-                let weight = cap / state.width;
-                let mut value = work.term.smooth(0.0, state.width);
-                if let near @ [_, ..] = &mut work.sums.near[..] {
-                    work.term.edges(anchor, |a, b, share| near[pair(a, b, m)].push(x, spec.unit, share * weight));
-                }
-                work.term.slope(anchor, cap, rows, row, &mut work.factors);
-                if slack - spec.ceiling > -0.5 * state.width {
-                    value -= work.term.smooth(spec.ceiling, state.width);
-                    if let far @ [_, ..] = &mut work.sums.far[..] {
-                        work.term.edges(anchor, |a, b, share| far[pair(a, b, m)].push(x, spec.unit, share * weight));
-                    }
-                    work.term.slope(anchor, -cap, rows, row, &mut work.factors);
-                }
-                work.sums.value += cap * value;
+        let scores = std::iter::once(block.scores).chain(block.others.iter().map(Vec::as_slice));
+        for ((sums, state), scores) in work.sums.iter_mut().zip(states).zip(scores) {
+            work.factors.clear();
+            work.factors.resize(scores.len(), 0.0);
+            let rows = scores.len() / m;
+            for row in 0..rows {
+                let at = block.first + row;
+                let own = Row {
+                    weight: chunk.weight(at),
+                    code: chunk.codes[at],
+                    x: &block.x[row * spec.cols..(row + 1) * spec.cols],
+                    scores: &scores[row * m..(row + 1) * m],
+                    place: (row, rows),
+                };
+                sums.add_row(spec, state.width, &own, &mut work.term, &mut work.factors);
             }
-        }
-        for function in 0..m {
-            let factors = &work.factors[function * rows..(function + 1) * rows];
-            let gradient = &mut work.sums.gradient[function * (d + 1)..(function + 1) * (d + 1)];
-            spec.isa.accumulate(block.x, factors, &mut gradient[..d]);
-            gradient[d] += factors.iter().sum::<f64>();
+            sums.add_gradient(spec, block.x, &work.factors);
         }
     };
-    let parts = sweep(chunk, spec, &[&state.theta], parallel, new, visit);
-    let mut total = Growing::new(spec).grown(spec.order());
-    parts.into_iter().for_each(|part| total.add(part.sums.grown(spec.order())));
-    total
+    let thetas: Vec<&[f64]> = states.iter().map(|state| &state.theta[..]).collect();
+    let mut totals: Vec<Sums> = states.iter().map(|_| Growing::new(spec).grown(spec.order())).collect();
+    for part in sweep(chunk, spec, &thetas, parallel, new, visit) {
+        totals.iter_mut().zip(part.sums).for_each(|(total, part)| total.add(part.grown(spec.order())));
+    }
+    totals
 }
 
 /// The smoothed loss at several points of a ray.
@@ -477,7 +509,7 @@ impl Term {
     }
 
     /// Adds cap times the derivative in the scores to a row's factors.
-    fn slope(&self, anchor: u32, cap: f64, rows: usize, row: usize, factors: &mut [f64]) {
+    fn slope(&self, anchor: u32, cap: f64, (row, rows): (usize, usize), factors: &mut [f64]) {
         if self.functions == 1 {
             factors[row] += if anchor == 1 { -cap * self.q[0] } else { cap * self.q[0] };
             return;
@@ -521,6 +553,7 @@ mod tests {
             intercept: true,
             shape: Shape::Margin,
             wide: false,
+            room: 1 << 26,
             isa: Isa::detect(),
         }
     }
@@ -552,7 +585,8 @@ mod tests {
             let mut noise = noise(classes as u64);
             let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
             let at = |theta: &[f64]| {
-                partition_statistics(&chunk.view(), &spec, &State { theta: theta.to_vec(), width: 0.7 }, true)
+                let state = State { theta: theta.to_vec(), width: 0.7 };
+                partition_statistics(&chunk.view(), &spec, &[state], true).remove(0)
             };
             let mut gradient = at(&theta).gradient;
             spec.normalise(&mut gradient);
@@ -579,7 +613,7 @@ mod tests {
             let (spec, chunk) = (spec(classes, 1.5), chunk(200, classes));
             let mut noise = noise(3);
             let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
-            let sums = partition_statistics(&chunk.view(), &spec, &State { theta, width: 1e-9 }, false);
+            let sums = partition_statistics(&chunk.view(), &spec, &[State { theta, width: 1e-9 }], false).remove(0);
             assert!((sums.value - sums.loss).abs() <= 1e-9 * sums.loss, "{} and {}", sums.value, sums.loss);
         }
     }
@@ -589,7 +623,8 @@ mod tests {
         let (spec, whole) = (spec(3, 1.5), chunk(90, 3));
         let mut noise = noise(5);
         let state = State { theta: (0..spec.size()).map(|_| noise()).collect(), width: 0.4 };
-        let mut total = partition_statistics(&ChunkView::default(), &spec, &state, false);
+        let state = &[state];
+        let mut total = partition_statistics(&ChunkView::default(), &spec, state, false).remove(0);
         for rows in [0..0, 0..31, 31..32, 32..90] {
             let part = Chunk {
                 first: rows.start as u64,
@@ -597,12 +632,30 @@ mod tests {
                 codes: whole.codes[rows.clone()].to_vec(),
                 weights: whole.weights[rows].to_vec(),
             };
-            total.add(partition_statistics(&part.view(), &spec, &state, false));
+            total.add(partition_statistics(&part.view(), &spec, state, false).remove(0));
         }
-        let wanted = partition_statistics(&whole.view(), &spec, &state, true);
+        let wanted = partition_statistics(&whole.view(), &spec, state, true).remove(0);
         assert!((total.value - wanted.value).abs() <= 1e-12 * wanted.value);
         assert_eq!(total.within, wanted.within);
         let pairs = total.gradient.iter().zip(&wanted.gradient);
         pairs.for_each(|(found, wanted)| assert!((found - wanted).abs() <= 1e-12 * (1.0 + wanted.abs())));
+    }
+    #[test]
+    fn sums_at_several_points_are_those_at_each() {
+        for classes in [2, 3] {
+            let (spec, chunk) = (spec(classes, 1.5), chunk(700, classes));
+            let mut noise = noise(11);
+            let mut state = |width: f64| State { theta: (0..spec.size()).map(|_| noise()).collect(), width };
+            let states = [state(0.4), state(0.1), state(0.02)];
+            let together = partition_statistics(&chunk.view(), &spec, &states, true);
+            for (found, state) in together.iter().zip(states) {
+                let alone = &partition_statistics(&chunk.view(), &spec, &[state], false)[0];
+                assert!(alone.value > 0.0 && alone.near.iter().any(|gram| !gram.is_empty()));
+                assert_eq!((found.value, &found.gradient, found.within), (alone.value, &alone.gradient, alone.within));
+                for (found, alone) in found.near.iter().chain(&found.far).zip(alone.near.iter().chain(&alone.far)) {
+                    assert_eq!(found.0, alone.0);
+                }
+            }
+        }
     }
 }
