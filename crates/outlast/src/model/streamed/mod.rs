@@ -77,7 +77,7 @@ fn prepare(common: &Common, rows: &mut dyn Passes, request: &StreamRequest) -> R
         let problem = format!("the rows are of {k} class; a classifier needs two classes");
         return Err(Error::Classes { problem });
     }
-    let sampled = stream::sample_size(rows.cols(), k, request.memory);
+    let sampled = stream::sample_size(rows.cols(), k, request.memory, rows.rows());
     let survey = stream::survey(rows, k, sampled, common.random_state, &request.control)?;
     if survey.is_whole() {
         return Ok(First::Few(survey.into_rows()));

@@ -170,7 +170,7 @@ fn missing(
     let m = penalty.rates.len() / d;
     let shift = passes.shift().to_vec();
     let mut work = Work::new(passes, survey, task, true, control)?;
-    let spec = work.spec.clone();
+    let spec = work.given.spec.clone();
     let mut theta = vec![0.0; spec.size()];
     for (function, row) in theta.chunks_exact_mut(d + 1).enumerate() {
         let own = &found.weights[function * d..(function + 1) * d];
@@ -181,7 +181,7 @@ fn missing(
     let sums = work.asking.statistics(&spec, State { theta, width: WIDTH })?;
     let ratio = |column: usize| {
         let of = |function: usize| {
-            (sums.gradient[function * (d + 1) + column] * work.largest, penalty.rates[function * d + column])
+            (sums.gradient[function * (d + 1) + column] * work.given.largest, penalty.rates[function * d + column])
         };
         beyond(m, (0..m).map(of))
     };

@@ -12,18 +12,18 @@
 //! seen (`smooth`). For the hinge with the squared norm:
 //!
 //! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly.
-//! 2. **Sample**: the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample).
+//! 2. **Sample** (`sampled`): the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample). Where the loss
+//!    is truncated, several such thetas: different ends on the sample.
 //! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
-//!    width of the smoothing falls from the sample's error to that of all rows. Two or three passes for each width, some more where the loss is
-//!    truncated; then at the same time, in the same passes (`together`), also from the plain optimum of the sample, with a width that falls from 1/2, and
-//!    from the best of the answers on pieces of the sample, unless these come to where another has been; the lowest end counts.
+//!    width of the smoothing falls from the sample's error to that of all rows. One to three passes for each width. Several starts are followed in the same
+//!    passes (`together`), and become one where they meet; the lowest end counts.
 //! 4. **Bands** (`band`): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
 //!    in-memory solver finishes on the gathered rows: majorise-minimise steps, interior point, certificate. The next pass gathers at
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality
 //!    gap of the whole. Rows that changed sides are gathered wherever they lie from then on. One pass a round, two to five rounds.
 //!
-//! Ends when the relative gap is below the tolerance, at a critical point of the truncated problem. Ten passes in all, thirty to a hundred where
-//! the loss is truncated, each O(n d k) and O((d k)^2) for the rows within a window; memory O((d k)^2) beside a chunk, the sample and the gathered rows, both of which
+//! Ends when the relative gap is below the tolerance, at a critical point of the truncated problem. About ten passes in all, some tens where many
+//! starts differ, each O(n d k) and O((d k)^2) for the rows within a window, for each start; memory O((d k)^2) beside a chunk, the sample and the gathered rows, all of which
 //! have a bound that the caller's memory sets. The objective is exact for the rows as they are given: sums are in f64.
 
 mod apart;
@@ -47,7 +47,6 @@ pub use self::survey::{Survey, survey};
 
 use self::band::{Band, Found};
 use self::passes::Asking;
-use self::sampled::Sampled;
 use self::sums::{State, Sums};
 use self::together::Board;
 use super::{Options, Status};
@@ -66,6 +65,8 @@ const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// Most rows gathered, and of a sample; more is of no use.
 const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
+/// Rows of the sample that tell how far scores move.
+const MOST_MOVED: usize = 4000;
 /// Fewest rows that can be gathered at once.
 const FEWEST: usize = 2000;
 /// Most numbers of the Gram matrices of a pass: 1 GB.
@@ -222,9 +223,9 @@ impl Spec {
     }
 }
 
-/// One call of [`solve`].
-struct Work<'a> {
-    asking: Asking<'a>,
+/// What is given, in normalised units.
+#[derive(Clone)]
+struct Given<'a> {
     spec: Spec,
     survey: &'a Survey,
     /// sum c x^2 of each column, and sum c.
@@ -235,6 +236,12 @@ struct Work<'a> {
     largest: f64,
     /// What is not worth a pass, relative to the objective, beyond what never is.
     little: f64,
+}
+
+/// A descent, or one call of [`solve`].
+struct Work<'a> {
+    given: Given<'a>,
+    asking: Asking<'a>,
     /// Whether a step by products leaves out what bends down, and what the last one left, an estimate.
     convex: bool,
     rest: f64,
@@ -243,18 +250,44 @@ struct Work<'a> {
     control: &'a Control<'a>,
 }
 
+impl<'a> Given<'a> {
+    /// Work on it.
+    fn work<'b>(self, asking: Asking<'b>, control: &'b Control<'b>) -> Work<'b>
+    where
+        'a: 'b,
+    {
+        Work { given: self, asking, convex: false, rest: 0.0, board: None, control }
+    }
+
+    /// Root mean square of how far scores move from one theta to another, on the sample.
+    fn movement(&self, from: &[f64], to: &[f64]) -> f64 {
+        let change: Vec<f64> = from.iter().zip(to).map(|(from, to)| to - from).collect();
+        let (folded, d) = (self.spec.folded(&change), self.spec.cols);
+        let sample = self.survey.sample();
+        let rows = sample.rows().min(MOST_MOVED);
+        let mut squares = 0.0;
+        for x in sample.x.chunks_exact(d.max(1)).take(rows) {
+            for (w, b) in folded.chunks_exact(d.max(1)).zip(change[d..].iter().step_by(d + 1)) {
+                let moved: f64 = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum::<f64>() + b;
+                squares += moved * moved;
+            }
+        }
+        (squares / (rows * self.spec.functions).max(1) as f64).sqrt()
+    }
+}
+
 impl Work<'_> {
     fn statistics(&mut self, theta: &[f64], width: f64) -> Result<Sums> {
-        let mut sums = self.asking.statistics(&self.spec, State { theta: theta.to_vec(), width })?;
-        self.spec.normalise(&mut sums.gradient);
-        let objective = (self.penalty(theta) + sums.loss) * self.largest;
+        let mut sums = self.asking.statistics(&self.given.spec, State { theta: theta.to_vec(), width })?;
+        self.given.spec.normalise(&mut sums.gradient);
+        let objective = (self.penalty(theta) + sums.loss) * self.given.largest;
         self.control.report(Progress { stage: "descent", step: self.asking.count, objective, gap: f64::NAN });
         Ok(sums)
     }
 
     /// The smoothed objective at several points between two, and beyond.
     fn ray(&mut self, from: &[f64], to: &[f64], steps: &[f64], width: f64) -> Result<Vec<f64>> {
-        let mut values = self.asking.ray(&self.spec, [from, to], steps, width)?;
+        let mut values = self.asking.ray(&self.given.spec, [from, to], steps, width)?;
         for (value, step) in values.iter_mut().zip(steps) {
             let theta: Vec<f64> = from.iter().zip(to).map(|(from, to)| from + step * (to - from)).collect();
             *value += self.penalty(&theta);
@@ -263,39 +296,28 @@ impl Work<'_> {
     }
 
     fn penalty(&self, theta: &[f64]) -> f64 {
-        self.separable.as_ref().map_or_else(|| self.spec.penalty(theta), |penalty| penalty.value(&self.spec, theta))
+        self.given
+            .separable
+            .as_ref()
+            .map_or_else(|| self.given.spec.penalty(theta), |penalty| penalty.value(&self.given.spec, theta))
     }
 
     fn gather(&mut self, now: &Band, before: Option<&Band>, most: usize) -> Result<Found> {
-        let mut total = self.asking.gather(&self.spec, now, before, most)?;
-        self.spec.normalise(&mut total.linear);
+        let mut total = self.asking.gather(&self.given.spec, now, before, most)?;
+        self.given.spec.normalise(&mut total.linear);
         Ok(total)
-    }
-
-    /// Root mean square of how far scores move from one theta to another, on the sample.
-    fn movement(&self, from: &[f64], to: &[f64]) -> f64 {
-        let change: Vec<f64> = from.iter().zip(to).map(|(from, to)| to - from).collect();
-        let (folded, d) = (self.spec.folded(&change), self.spec.cols);
-        let sample = self.survey.sample();
-        let mut squares = 0.0;
-        for x in sample.x.chunks_exact(d.max(1)) {
-            for (w, b) in folded.chunks_exact(d.max(1)).zip(change[d..].iter().step_by(d + 1)) {
-                let moved: f64 = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum::<f64>() + b;
-                squares += moved * moved;
-            }
-        }
-        (squares / (sample.rows() * self.spec.functions).max(1) as f64).sqrt()
-    }
-
-    /// The sample, ready to be solved.
-    fn sampled(&self) -> Sampled<'_> {
-        Sampled { spec: &self.spec, survey: self.survey, control: self.control }
     }
 }
 
-/// Rows of the sample that a solve with so much memory wants.
-pub fn sample_size(cols: usize, classes: usize, memory: usize) -> usize {
-    room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED)
+/// Rows of the sample that a solve with so much memory wants. Where there are known to be more rows than that, they are not solved in memory,
+/// and fewer will do.
+pub fn sample_size(cols: usize, classes: usize, memory: usize, rows: Option<u64>) -> usize {
+    let most = room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED);
+    let functions = if classes == 2 { 1 } else { classes };
+    match rows {
+        Some(rows) if rows > most as u64 => most.min(sampled::enough(functions.saturating_mul(cols + 1))),
+        _ => most,
+    }
 }
 
 /// Rows there is room for: features, and what the sample's solver keeps of them.
@@ -416,20 +438,8 @@ impl<'a> Work<'a> {
             Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
         };
         let separable = task.penalty.as_ref().map(normalised);
-        let asking = Asking { passes, control, count: 1 };
-        Ok(Work {
-            asking,
-            spec,
-            survey,
-            metric,
-            separable,
-            largest,
-            little: 0.0,
-            convex: false,
-            rest: 0.0,
-            board: None,
-            control,
-        })
+        let given = Given { spec, survey, metric, separable, largest, little: 0.0 };
+        Ok(given.work(Asking { passes, control, count: 1 }, control))
     }
 }
 
@@ -450,11 +460,11 @@ fn solve_by(
     let cols = passes.cols();
     let shift = passes.shift().to_vec();
     let mut work = Work::new(passes, survey, task, wide, control)?;
-    let (unit, largest) = (work.spec.unit, work.largest);
+    let (unit, largest) = (work.given.spec.unit, work.given.largest);
     if wide {
-        work.little = (LITTLE.0 * options.tolerance).min(LITTLE.1);
+        work.given.little = (LITTLE.0 * options.tolerance).min(LITTLE.1);
     }
-    let shrink = (work.spec.ridge / ridge(unit, largest)).min(1.0);
+    let shrink = (work.given.spec.ridge / ridge(unit, largest)).min(1.0);
     let most = room(cols, task.classes, task.memory).clamp(FEWEST, MOST_GATHERED);
     let mut best = match task.shape == Shape::Margin && task.penalty.is_none() {
         true if wide => {
@@ -464,15 +474,15 @@ fn solve_by(
         true => work.run(task, options, most)?,
         false => {
             let inverse = 1.0 / (shrink * unit);
-            let starts = task.starts.iter().map(|start| normal_start(&work.spec, start, inverse)).collect();
+            let starts = task.starts.iter().map(|start| normal_start(&work.given.spec, start, inverse)).collect();
             work.smoothly(starts, options)?
         }
     };
     // back to the caller's units
-    let order = work.spec.order();
+    let order = work.given.spec.order();
     best.theta
         .chunks_exact_mut(order)
-        .for_each(|row| row[..cols].iter_mut().for_each(|w| *w *= shrink * work.spec.unit));
+        .for_each(|row| row[..cols].iter_mut().for_each(|w| *w *= shrink * work.given.spec.unit));
     let weights: Vec<f64> = best.theta.chunks_exact(order).flat_map(|row| row[..cols].iter().copied()).collect();
     let mut intercepts: Vec<f64> = best.theta.chunks_exact(order).map(|row| row[cols]).collect();
     if !shift.is_empty() {

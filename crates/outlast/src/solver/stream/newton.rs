@@ -34,20 +34,20 @@ impl Work<'_> {
         more: bool,
     ) -> Result<(Vec<f64>, Sums)> {
         let mut damping = LEAST_DAMPING;
-        let (most, little) = match self.spec.ceiling.is_finite() {
+        let (most, little) = match self.given.spec.ceiling.is_finite() {
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
             false => (MOST_STEPS, LITTLE),
         };
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
             let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else { break };
-            if !(-slope > little.max(0.1 * self.little) * value.abs()) || self.control.out_of_time() {
+            if !(-slope > little.max(0.1 * self.given.little) * value.abs()) || self.control.out_of_time() {
                 break;
             }
             let along =
                 |t: f64| -> Vec<f64> { theta.iter().zip(&direction).map(|(theta, step)| theta + t * step).collect() };
             let whole = along(1.0);
-            let distance = self.movement(&theta, &whole);
+            let distance = self.given.movement(&theta, &whole);
             let mut length = (TRUST / distance).min(1.0);
             let mut next_theta = along(length);
             if more && distance <= SMALL * width {
@@ -86,7 +86,7 @@ impl Work<'_> {
         sums: &Sums,
         (width, damping): (f64, f64),
     ) -> Result<Option<(Vec<f64>, f64)>> {
-        if self.spec.wide {
+        if self.given.spec.wide {
             self.wide_step(theta, sums, (width, damping))
         } else {
             Ok(self.full_step(theta, sums, damping))
@@ -95,25 +95,25 @@ impl Work<'_> {
 
     /// The same by matrices.
     fn full_step(&self, theta: &[f64], sums: &Sums, damping: f64) -> Option<(Vec<f64>, f64)> {
-        let Some(penalty) = &self.separable else {
+        let Some(penalty) = &self.given.separable else {
             let gradient = self.gradient(theta, sums);
             let direction = self.direction(sums, &gradient, damping)?;
             let slope = dot(&gradient, &direction);
             return Some((direction, slope));
         };
         let matrix = self.matrix(sums, damping);
-        let target = penalty.step(&self.spec, &matrix, &sums.gradient, theta)?;
+        let target = penalty.step(&self.given.spec, &matrix, &sums.gradient, theta)?;
         let direction: Vec<f64> = target.iter().zip(theta).map(|(target, theta)| target - theta).collect();
-        let change = penalty.value(&self.spec, &target) - penalty.value(&self.spec, theta);
+        let change = penalty.value(&self.given.spec, &target) - penalty.value(&self.given.spec, theta);
         let slope = dot(&sums.gradient, &direction) + change;
         Some((direction, slope))
     }
 
     /// The largest share of the curvature that is definite.
     fn matrix(&self, sums: &Sums, damping: f64) -> Vec<f64> {
-        let (spec, size, p) = (&self.spec, self.spec.size(), self.spec.order());
+        let (spec, size, p) = (&self.given.spec, self.given.spec.size(), self.given.spec.order());
         let mut near = assemble(spec, &sums.near);
-        (0..size).for_each(|at| near[at * size + at] += damping * self.metric[at % p]);
+        (0..size).for_each(|at| near[at * size + at] += damping * self.given.metric[at % p]);
         if !sums.far.is_empty() {
             let far = assemble(spec, &sums.far);
             for share in SHARES {
@@ -130,18 +130,18 @@ impl Work<'_> {
     }
 
     fn gradient(&self, theta: &[f64], sums: &Sums) -> Vec<f64> {
-        let p = self.spec.order();
-        let ridge = |at: usize| if (at + 1).is_multiple_of(p) { 0.0 } else { self.spec.ridge * theta[at] };
+        let p = self.given.spec.order();
+        let ridge = |at: usize| if (at + 1).is_multiple_of(p) { 0.0 } else { self.given.spec.ridge * theta[at] };
         sums.gradient.iter().enumerate().map(|(at, g)| g + ridge(at)).collect()
     }
 
     fn direction(&self, sums: &Sums, gradient: &[f64], damping: f64) -> Option<Vec<f64>> {
-        let (spec, size, p) = (&self.spec, self.spec.size(), self.spec.order());
+        let (spec, size, p) = (&self.given.spec, self.given.spec.size(), self.given.spec.order());
         let negative: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut near = assemble(spec, &sums.near);
         for at in 0..size {
             let ridge = if (at + 1).is_multiple_of(p) { 0.0 } else { spec.ridge };
-            near[at * size + at] += ridge + damping * self.metric[at % p];
+            near[at * size + at] += ridge + damping * self.given.metric[at % p];
         }
         let finite = |direction: Vec<f64>| direction.iter().all(|value| value.is_finite()).then_some(direction);
         if !sums.far.is_empty() {

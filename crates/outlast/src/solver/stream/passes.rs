@@ -11,7 +11,7 @@
 use super::Spec;
 use super::band::{Band, Found, partition_band};
 use super::columns::some_columns;
-use super::sums::{State, Sums, partition_losses, partition_ray, partition_statistics};
+use super::sums::{State, Sums, partition_ray, partition_statistics};
 use super::survey::{Survey, SurveyAsk, partition_survey};
 use super::wide::partition_products;
 use crate::control::Control;
@@ -33,7 +33,6 @@ pub(super) enum Ask {
     Survey(SurveyAsk),
     Statistics { spec: Spec, states: Vec<State> },
     Ray { spec: Spec, ends: [Vec<f64>; 2], steps: Vec<f64>, width: f64 },
-    Losses { spec: Spec, thetas: Vec<Vec<f64>> },
     Gather { spec: Spec, now: Band, before: Option<Band>, most: usize },
     Products { spec: Spec, state: State, along: Vec<f64> },
 }
@@ -87,10 +86,6 @@ impl Ask {
             Ask::Ray { spec, ends, steps, width } => {
                 fits(rows, spec, &[&ends[0], &ends[1]])?;
                 Told::Values(partition_ray(rows, spec, [&ends[0], &ends[1]], steps, *width, parallel))
-            }
-            Ask::Losses { spec, thetas } => {
-                fits(rows, spec, &thetas.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
-                Told::Values(partition_losses(rows, spec, thetas, parallel))
             }
             Ask::Gather { spec, now, before, most } => {
                 let points: Vec<&[f64]> = std::iter::once(now).chain(before).map(|band| &band.theta[..]).collect();
@@ -337,13 +332,6 @@ impl Asking<'_> {
         }
     }
 
-    pub fn losses(&mut self, spec: &Spec, thetas: &[Vec<f64>]) -> Result<Vec<f64>> {
-        match self.told(Ask::Losses { spec: spec.clone(), thetas: thetas.to_vec() })? {
-            Told::Values(values) => Ok(values),
-            _ => Err(unexpected()),
-        }
-    }
-
     /// The products of both parts of the Hessian with a vector.
     pub fn products(&mut self, spec: &Spec, state: State, along: &[f64]) -> Result<Vec<f64>> {
         match self.told(Ask::Products { spec: spec.clone(), state, along: along.to_vec() })? {
@@ -400,7 +388,7 @@ mod tests {
 
     fn solved(passes: &mut dyn Passes, loss: Loss) -> f64 {
         let (options, control) = (Options::default(), Control::default());
-        let sampled = sample_size(2, 2, 1 << 20);
+        let sampled = sample_size(2, 2, 1 << 20, None);
         let first = survey(passes, 2, sampled, 3, &control).unwrap();
         solve(passes, &first, &task(loss), &options, &control).unwrap().objective
     }

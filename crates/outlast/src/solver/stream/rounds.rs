@@ -1,6 +1,7 @@
 //! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
 
 use super::band::{Band, Found};
+use super::sampled::Sampled;
 use super::sums::Sums;
 use super::together::Descent;
 use super::{Spec, Task, Work};
@@ -9,12 +10,11 @@ use crate::data::Dense;
 use crate::error::Result;
 use crate::solver::linear::{Near, Polished, polish};
 use crate::solver::{Options, Status};
-use rayon::prelude::*;
 
 /// Relative gap aimed at: rounds cost a pass each, and the last digits come with the first.
 const AIM: f64 = 1e-6;
 /// Widths of the smoothing, and the factor from one to the next.
-const WIDEST: f64 = 0.5;
+pub(super) const WIDEST: f64 = 0.5;
 const NARROWEST: f64 = 0.003;
 const NARROWING: f64 = 0.3;
 /// Most rounds of gathering.
@@ -28,15 +28,9 @@ const HALVINGS: i32 = 14;
 /// Movement of the scores between two starts that are one.
 const SAME: f64 = 1e-2;
 
-/// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
-const PIECES: usize = 8;
-const LEAST_PIECE: usize = 40;
-/// How many of these starts are followed, of one function and of several.
-const BEST: (usize, usize) = (1, 3);
-
 /// The end of Newton's method.
-struct Descended {
-    theta: Vec<f64>,
+pub(super) struct Descended {
+    pub theta: Vec<f64>,
     sums: Sums,
     /// The objective at the start, and at the end if that is lower.
     trace: Vec<f64>,
@@ -47,7 +41,7 @@ impl Descended {
         if other.objective() < self.objective() { other } else { self }
     }
 
-    fn objective(&self) -> f64 {
+    pub(super) fn objective(&self) -> f64 {
         self.trace[self.trace.len() - 1]
     }
 }
@@ -65,66 +59,34 @@ pub(super) struct Best {
 
 impl Work<'_> {
     pub(super) fn run(&mut self, task: &Task, options: &Options, most: usize) -> Result<Best> {
-        let widest = WIDEST.min(self.spec.ceiling);
-        let width = error(&self.spec, self.survey.sample().rows() as f64).clamp(NARROWEST, widest);
-        let last = error(&self.spec, self.survey.total() as f64).clamp(NARROWEST, width);
-        let all = 0..self.survey.sample().rows();
-        if !self.spec.ceiling.is_finite() {
-            let start = self.sampled().solve(all, task.loss, options)?;
-            let lowest = self.down(start, width, last)?;
-            return self.rounds(lowest, options, most);
-        }
-        // the end that the plain optimum leads to may be another one, and so may be those of smaller samples
-        let sampled = self.sampled();
-        let (start, plain) = rayon::join(
-            || sampled.solve(all.clone(), task.loss, options),
-            || sampled.solve(all.clone(), task.loss.untruncated(), options),
-        );
-        let mut starts = vec![(start?, width), (plain?, widest)];
-        starts.extend(self.best_of_pieces(task, options)?.map(|(theta, error)| (theta, error.min(widest).max(last))));
-        let descent = |(start, width): (Vec<f64>, f64)| -> Descent<Option<Descended>> {
-            Box::new(move |work| work.down_unless_met(start, width, last))
-        };
-        let descents = starts.into_iter().map(descent).collect();
-        let ends = self.together(descents)?.into_iter().flatten();
-        let lowest =
-            ends.reduce(Descended::lower).unwrap_or_else(|| unreachable!("one of them is ahead of the others"));
-        self.rounds(lowest, options, most)
-    }
-
-    /// Answers on the sample: to the loss itself, and to that which is not truncated.
-    pub(super) fn wide_starts(&mut self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
-        let all = 0..self.survey.sample().rows();
-        let mut starts = vec![self.sampled().solve(all.clone(), task.loss, options)?];
-        if self.spec.ceiling.is_finite() && !self.control.out_of_time() {
-            let plain = self.sampled().solve(all, task.loss.untruncated(), options)?;
-            // where no row is given up it is the same one
-            if self.movement(&starts[0], &plain) > SAME {
-                starts.push(plain);
+        let sampled = Sampled::new(&self.given, self.control);
+        let width = sampled.width().clamp(NARROWEST, WIDEST.min(self.given.spec.ceiling));
+        let last = error(&self.given.spec, self.given.survey.total() as f64).clamp(NARROWEST, width);
+        let mut starts = sampled.starts(task.loss, options, width)?;
+        let lowest = match starts.len() {
+            1 => self.down(starts.remove(0), width, last)?,
+            _ => {
+                let descent = |start: Vec<f64>| -> Descent<Option<Descended>> {
+                    Box::new(move |work| work.down_unless_met(start, width, last))
+                };
+                let ends = self.together(starts.into_iter().map(descent).collect())?.into_iter().flatten();
+                ends.reduce(Descended::lower).unwrap_or_else(|| unreachable!("one of them is ahead of the others"))
             }
-        }
-        Ok(starts)
+        };
+        // what is left to go is less than the last width
+        self.rounds(lowest, last, options, most)
     }
 
-    /// The lowest of the answers on pieces of the sample, in the objective of all rows, and how far off their scores are.
-    fn best_of_pieces(&mut self, task: &Task, options: &Options) -> Result<impl Iterator<Item = (Vec<f64>, f64)>> {
-        let rows = self.survey.sample().rows() / PIECES;
-        let pieces = if rows < LEAST_PIECE * self.spec.size() || self.control.out_of_time() { 0 } else { PIECES };
-        let sampled = self.sampled();
-        let piece = |at: usize| sampled.solve(at * rows..(at + 1) * rows, task.loss, options);
-        let thetas = (0..pieces).into_par_iter().map(piece).collect::<Result<Vec<_>>>()?;
-        let losses = if pieces == 0 { Vec::new() } else { self.asking.losses(&self.spec, &thetas)? };
-        let objectives = thetas.iter().zip(losses).map(|(theta, loss)| loss + self.penalty(theta)).collect::<Vec<_>>();
-        let mut order: Vec<usize> = (0..pieces).collect();
-        order.sort_by(|a, b| objectives[*a].total_cmp(&objectives[*b]));
-        // more classes have more ends
-        order.truncate(if self.spec.functions == 1 { BEST.0 } else { BEST.1 });
-        let error = error(&self.spec, rows as f64);
-        Ok(order.into_iter().map(move |at| (thetas[at].clone(), error)))
+    /// Answers on the sample: to the loss itself, and to that which is not truncated unless it is the same.
+    pub(super) fn wide_starts(&self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
+        let (own, plain) = Sampled::new(&self.given, self.control).answers(task.loss, options)?;
+        // where no row is given up it is the same one
+        let plain = plain.filter(|plain| self.given.movement(&own, plain) > SAME);
+        Ok([Some(own), plain].into_iter().flatten().collect())
     }
 
     /// Newton's method from a start, with widths that fall from one to another.
-    fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
+    pub(super) fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
         let end = self.down_unless_met(start, from, to)?;
         Ok(end.unwrap_or_else(|| unreachable!("a descent alone meets nobody")))
     }
@@ -154,7 +116,7 @@ impl Work<'_> {
     }
 
     /// Rounds of gathering until the gap is small enough.
-    fn rounds(&mut self, from: Descended, options: &Options, most: usize) -> Result<Best> {
+    fn rounds(&mut self, from: Descended, reach: f64, options: &Options, most: usize) -> Result<Best> {
         let Descended { theta, sums, trace } = from;
         let aim = options.tolerance.min(AIM);
         let objective = trace[trace.len() - 1];
@@ -167,7 +129,7 @@ impl Work<'_> {
             gathered: 0,
             status: Status::IterationLimit,
         };
-        let mut now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
+        let mut now = Band { theta, half_width: half_width(&sums, most).min(reach), forced: Vec::new() };
         // what the last solve was made of, and the gap it came with
         let mut before: Option<(Band, f64)> = None;
         for round in 0..ROUNDS {
@@ -179,7 +141,7 @@ impl Work<'_> {
             let objective = self.penalty(&now.theta) + found.loss;
             let convex = (objective - found.beyond).max(f64::MIN_POSITIVE);
             let gap = before.as_ref().map_or(f64::INFINITY, |(_, gap)| (gap + found.wrong) / convex);
-            let told = objective * self.largest;
+            let told = objective * self.given.largest;
             self.control.report(Progress { stage: "stream", step: round, objective: told, gap });
             let lower = objective <= best.objective;
             // what is higher by no more than its gap is as good and certified
@@ -234,7 +196,7 @@ impl Work<'_> {
         let lowest = (0..steps.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
         let step = if values[lowest] < best.objective { steps[lowest] } else { 0.0 };
         let theta: Vec<f64> = best.theta.iter().zip(&far.theta).map(|(from, to)| from + step * (to - from)).collect();
-        let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.spec.ceiling));
+        let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.given.spec.ceiling));
         let sums = self.statistics(&theta, width)?;
         let (lower, sums) = self.descend(theta.clone(), sums, width, false)?;
         let exact = self.penalty(&lower) + sums.loss;
@@ -248,7 +210,7 @@ impl Work<'_> {
     /// The exact answer on the gathered rows.
     fn finish(&self, found: &Found, now: &Band, options: &Options) -> Result<Polished> {
         let (theta, reach) = (&now.theta, now.half_width);
-        let spec = &self.spec;
+        let spec = &self.given.spec;
         let values: Vec<f64> = found.rows.x.iter().map(|x| f64::from(*x) * spec.unit).collect();
         let x = Dense::new(found.rows.rows(), spec.cols, values)?;
         let near = Near {
@@ -262,14 +224,14 @@ impl Work<'_> {
             intercept: spec.intercept,
             ceiling: spec.ceiling,
             reach,
-            metric: self.metric.clone(),
+            metric: self.given.metric.clone(),
         };
         polish(&near, theta, options.seed, &self.control.silent())
     }
 }
 
 /// The error of the scores that so many rows leave.
-fn error(spec: &Spec, rows: f64) -> f64 {
+pub(super) fn error(spec: &Spec, rows: f64) -> f64 {
     3.0 * (spec.size() as f64 / rows.max(1.0)).sqrt()
 }
 

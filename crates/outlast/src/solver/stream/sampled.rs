@@ -1,29 +1,135 @@
-//! The sample solved in memory, its caps made larger by the rows that each of its rows stands for.
+//! The sample, solved in memory: where descents on all rows begin.
+//!
+//! Its caps are made larger by the rows that each of its rows stands for. As many rows as tell scores to a few per cent are enough: the rest is
+//! Newton's method's. A truncated loss has several ends. Here these are the answer to the loss itself, and what Newton's method on the smoothed
+//! loss leads to on the sample: from the plain optimum, with a width that falls from 1/2, and from the answers on pieces of the sample. Those that come to
+//! the same place on the sample are one start.
 
-use super::{Spec, Survey};
+use super::passes::{Answer, Asking, Passes, Request};
+use super::rounds::{WIDEST, error};
+use super::{Given, Spec};
 use crate::control::Control;
-use crate::data::Dense;
+use crate::data::{ChunkView, Dense};
 use crate::error::Result;
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Problem, Terms, TwoClass};
 use crate::solver::{self, Options};
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Relative gap of the sample's problem.
 const TOLERANCE: f64 = 1e-4;
+/// Rows that are solved: so many, or so many for each coefficient.
+const ENOUGH: usize = 20_000;
+const FOR_EACH: usize = 1000;
+/// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
+const PIECES: usize = 8;
+const LEAST_PIECE: usize = 40;
+/// Most starts.
+const MOST: usize = 4;
+/// Distance in scores, next to the width, within which two ends are one.
+const NEAR: f64 = 0.5;
+
+/// Rows that are solved for so many coefficients.
+pub(super) fn enough(size: usize) -> usize {
+    ENOUGH.max(FOR_EACH.saturating_mul(size))
+}
 
 /// What it takes to solve it; threads may share it.
 #[derive(Clone, Copy)]
 pub(super) struct Sampled<'a> {
-    pub spec: &'a Spec,
-    pub survey: &'a Survey,
-    pub control: &'a Control<'a>,
+    given: &'a Given<'a>,
+    /// Rows that are solved.
+    rows: usize,
+    control: &'a Control<'a>,
 }
 
-impl Sampled<'_> {
+/// Rows of the sample as if they were all there are.
+struct Held<'a>(ChunkView<'a>, usize);
+
+impl Passes for Held<'_> {
+    fn cols(&self) -> usize {
+        self.1
+    }
+
+    fn pass(&mut self, request: &Request, _: &Control) -> Result<Answer> {
+        request.answer(&self.0, false)
+    }
+}
+
+impl<'a> Sampled<'a> {
+    pub fn new(given: &'a Given<'a>, control: &'a Control<'a>) -> Sampled<'a> {
+        let rows = given.survey.sample().rows().min(enough(given.spec.size()));
+        Sampled { given, rows, control }
+    }
+
+    /// How far off its scores are.
+    pub fn width(&self) -> f64 {
+        error(&self.given.spec, self.rows as f64)
+    }
+
+    /// The answers to the loss itself and, where it is truncated, to that which is not.
+    pub fn answers(&self, loss: Loss, options: &Options) -> Result<(Vec<f64>, Option<Vec<f64>>)> {
+        let own = || self.solve(0..self.rows, loss, options);
+        if !self.given.spec.ceiling.is_finite() {
+            return Ok((own()?, None));
+        }
+        let (own, plain) = rayon::join(own, || self.solve(0..self.rows, loss.untruncated(), options));
+        Ok((own?, Some(plain?)))
+    }
+
+    /// Where descents may begin with a width: ends that differ on the sample.
+    pub fn starts(&self, loss: Loss, options: &Options, width: f64) -> Result<Vec<Vec<f64>>> {
+        let (own, plain) = self.answers(loss, options)?;
+        let Some(plain) = plain else { return Ok(vec![own]) };
+        let widest = WIDEST.min(self.given.spec.ceiling);
+        let rows = self.rows / PIECES;
+        let pieces = if rows < LEAST_PIECE * self.given.spec.size() { 0 } else { PIECES };
+        let from = error(&self.given.spec, rows as f64).clamp(width, widest.max(width));
+        let end = |at: usize| match at {
+            0 => self.descend(plain.clone(), widest, width),
+            _ => self.descend(self.solve((at - 1) * rows..at * rows, loss, options)?, from, width),
+        };
+        let mut ends = (0..=pieces).into_par_iter().map(end).collect::<Result<Vec<_>>>()?;
+        ends.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        let mut starts = vec![own];
+        for (theta, _) in ends {
+            let is_new = |start: &Vec<f64>| self.given.movement(start, &theta) > NEAR * width;
+            if starts.iter().all(is_new) && starts.len() < MOST {
+                starts.push(theta);
+            }
+        }
+        Ok(starts)
+    }
+
+    /// Newton's method on the sample: where it ends, and the objective there.
+    fn descend(&self, start: Vec<f64>, from: f64, to: f64) -> Result<(Vec<f64>, f64)> {
+        let (sample, growth) = (self.given.survey.sample().view(), self.growth(self.rows));
+        let (rows, cols) = (self.rows, self.given.spec.cols);
+        let view = ChunkView {
+            first: 0,
+            x: &sample.x[..rows * cols],
+            codes: &sample.codes[..rows],
+            weights: &sample.weights[..rows.min(sample.weights.len())],
+        };
+        let larger = |terms: &Vec<(u32, f64)>| terms.iter().map(|(anchor, cap)| (*anchor, growth * cap)).collect();
+        let terms = self.given.spec.terms.iter().map(larger).collect();
+        let spec = Spec { terms, ..self.given.spec.clone() };
+        let control = self.control.silent();
+        let mut held = Held(view, cols);
+        let asking = Asking { passes: &mut held, control: &control, count: 0 };
+        let end = Given { spec, ..self.given.clone() }.work(asking, &control).down(start, from, to)?;
+        Ok((end.theta.clone(), end.objective()))
+    }
+
+    /// All rows for each of some.
+    fn growth(&self, rows: usize) -> f64 {
+        self.given.survey.total() as f64 / rows.max(1) as f64
+    }
+
     /// The answer on some of its rows.
-    pub fn solve(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
-        let (spec, sample) = (self.spec, self.survey.sample());
-        let growth = self.survey.total() as f64 / rows.len().max(1) as f64;
+    fn solve(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
+        let (spec, sample) = (&self.given.spec, self.given.survey.sample());
+        let growth = self.growth(rows.len());
         let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             for &(anchor, factor) in spec.terms(sample.codes[row]) {

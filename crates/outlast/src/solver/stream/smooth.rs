@@ -29,7 +29,7 @@ impl Work<'_> {
     /// The lowest of the ends that the starts lead to.
     pub(super) fn smoothly(&mut self, mut starts: Vec<Vec<f64>>, options: &Options) -> Result<Best> {
         if starts.is_empty() {
-            starts.push(vec![0.0; self.spec.size()]);
+            starts.push(vec![0.0; self.given.spec.size()]);
         }
         let mut best: Option<Best> = None;
         for start in starts {
@@ -42,7 +42,7 @@ impl Work<'_> {
             }
         }
         let mut best = best.unwrap_or_else(|| unreachable!("there is a start"));
-        if self.spec.shape == Shape::Margin && self.spec.ceiling.is_finite() {
+        if self.given.spec.shape == Shape::Margin && self.given.spec.ceiling.is_finite() {
             let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
             best.outliers = self.gather(&here, None, 0)?.outliers;
         }
@@ -51,17 +51,17 @@ impl Work<'_> {
 
     /// Widths that fall, from one start.
     fn narrow(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
-        let mut widths = match self.spec.shape {
+        let mut widths = match self.given.spec.shape {
             Shape::Capped { power: 2.0, .. } => vec![FLOORS[0]],
             Shape::Capped { .. } => FLOORS.to_vec(),
-            _ => vec![FIRST.min(self.spec.ceiling)],
+            _ => vec![FIRST.min(self.given.spec.ceiling)],
         };
-        let hinge = !matches!(self.spec.shape, Shape::Capped { .. });
+        let hinge = !matches!(self.given.spec.shape, Shape::Capped { .. });
         let mut theta = start;
         let mut at = 0;
         let mut trace: Vec<f64> = Vec::new();
         let mut lowest: Option<(Vec<f64>, f64)> = None;
-        let unseen = UNSEEN.max(self.little);
+        let unseen = UNSEEN.max(self.given.little);
         let (sums, width) = loop {
             let width = widths[at];
             let sums = self.statistics(&theta, width)?;
@@ -72,7 +72,7 @@ impl Work<'_> {
             let added = sums.blurred.abs() / self.value(&theta, &sums);
             if hinge
                 && at + 1 == widths.len()
-                && (width > USUAL && self.little == 0.0 || added > unseen && width > LEAST)
+                && (width > USUAL && self.given.little == 0.0 || added > unseen && width > LEAST)
             {
                 widths.push(NARROWING * width);
             }
@@ -107,7 +107,7 @@ impl Work<'_> {
     /// The relative gap that a smoothed loss tells: what its quadratic model promises, and what smoothing adds. Where the power is below 1, and
     /// every row at its kink makes a local minimum, the model is that of the convex bound with weights h'(g), as in memory.
     fn left(&mut self, theta: &[f64], mut sums: Sums, width: f64) -> Result<f64> {
-        if matches!(self.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
+        if matches!(self.given.spec.shape, Shape::Capped { power, .. } if power < 1.0) {
             sums.far.clear();
             self.convex = true;
         }

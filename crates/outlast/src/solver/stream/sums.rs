@@ -348,33 +348,6 @@ pub(super) fn partition_ray(
     values
 }
 
-/// The loss itself at several points.
-pub(super) fn partition_losses(chunk: &ChunkView, spec: &Spec, thetas: &[Vec<f64>], parallel: bool) -> Vec<f64> {
-    let m = spec.functions;
-    let new = || (vec![0.0; thetas.len()], Term::new(spec), Vec::new());
-    let visit = |block: &Scored, (values, term, scratch): &mut (Vec<f64>, Term, Vec<f64>)| {
-        for row in 0..block.scores.len() / m {
-            let at = block.first + row;
-            let of_points = std::iter::once(block.scores).chain(block.others.iter().map(Vec::as_slice));
-            for (value, scores) in values.iter_mut().zip(of_points) {
-                let scores = &scores[row * m..(row + 1) * m];
-                if spec.shape != Shape::Margin {
-                    *value += chunk.weight(at) * row_loss(spec, chunk.codes[at], scores, 0.0, scratch);
-                    continue;
-                }
-                for &(anchor, factor) in spec.terms(chunk.codes[at]) {
-                    let slack = term.slacks(scores, anchor);
-                    *value += chunk.weight(at) * factor * slack.clamp(0.0, spec.ceiling);
-                }
-            }
-        }
-    };
-    let points: Vec<&[f64]> = thetas.iter().map(Vec::as_slice).collect();
-    let mut values = vec![0.0; thetas.len()];
-    sweep(chunk, spec, &points, parallel, new, visit).iter().for_each(|part| add(&mut values, &part.0));
-    values
-}
-
 /// One term: its slacks, and the smoothed loss with its derivatives.
 pub(super) struct Term {
     functions: usize,

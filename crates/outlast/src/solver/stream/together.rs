@@ -58,7 +58,7 @@ impl Work<'_> {
             let ahead = |(other, state): &&(usize, State)| (state.width, *other) < (width, place) && *other != place;
             reached.known.iter().filter(ahead).map(|(_, state)| state.theta.clone()).collect::<Vec<_>>()
         });
-        known.iter().any(|other| self.movement(other, theta) <= NEAR * width)
+        known.iter().any(|other| self.given.movement(other, theta) <= NEAR * width)
     }
 
     /// What each of some descents comes to.
@@ -75,25 +75,11 @@ impl Work<'_> {
                 let (back, receive) = channel();
                 answers.push(back);
                 let mut relay = Relay { cols, rows, shift: &shift, place, send: send.clone(), receive };
-                let (spec, metric, separable) = (self.spec.clone(), self.metric.clone(), self.separable.clone());
-                let (survey, largest, little) = (self.survey, self.largest, self.little);
-                let (send, board, silent) = (send.clone(), &board, &silent);
+                let (given, send, board, silent) = (self.given.clone(), send.clone(), &board, &silent);
                 let work = move || {
                     let own = || {
                         let asking = Asking { passes: &mut relay, control: silent, count: 0 };
-                        descent(&mut Work {
-                            asking,
-                            spec,
-                            survey,
-                            metric,
-                            separable,
-                            largest,
-                            little,
-                            convex: false,
-                            rest: 0.0,
-                            board: Some((place, board)),
-                            control: silent,
-                        })
+                        descent(&mut Work { board: Some((place, board)), ..given.work(asking, silent) })
                     };
                     let end = catch_unwind(AssertUnwindSafe(own));
                     // whoever does not listen any more has an error of another descent
@@ -156,7 +142,7 @@ impl Work<'_> {
             }
         }
         if !points.is_empty() {
-            asks.push(Ask::Statistics { spec: self.spec.clone(), states: points.clone() });
+            asks.push(Ask::Statistics { spec: self.given.spec.clone(), states: points.clone() });
         }
         let mut told = self.asking.all(asks)?;
         let mut sums = match (points.is_empty(), told.pop()) {
@@ -185,7 +171,7 @@ impl Work<'_> {
         let objectives = points.iter().zip(sums).map(|(state, sums)| self.penalty(&state.theta) + sums.loss);
         let lowest = objectives.fold(f64::INFINITY, f64::min);
         if lowest.is_finite() {
-            let objective = lowest * self.largest;
+            let objective = lowest * self.given.largest;
             self.control.report(Progress { stage: "descent", step: self.asking.count, objective, gap: f64::NAN });
         }
     }
@@ -279,19 +265,20 @@ mod tests {
             let points = [vec![1.0, -0.5, 0.1], vec![-2.0, 0.7, 0.0], vec![0.3, 0.3, -1.0]];
             let alone: Vec<Vec<f64>> = points.iter().map(|point| values(work, point).unwrap()).collect();
             assert!(alone[0] != alone[1] && alone[1] != alone[2]);
-            let losses = work.asking.losses(&work.spec.clone(), &points).unwrap();
+            let along = |work: &mut Work| work.ray(&points[0], &points[1], &[0.1, 0.2, 0.3], 0.2);
+            let other = along(work).unwrap();
             let before = work.asking.count;
             let mut descents: Vec<Descent<Vec<f64>>> = Vec::new();
             for point in &points {
                 descents.push(Box::new(|work| values(work, point)));
             }
             // one that asks something else, and one that asks nothing
-            descents.push(Box::new(|work| work.asking.losses(&work.spec.clone(), &points)));
+            descents.push(Box::new(along));
             descents.push(Box::new(|_| Ok(Vec::new())));
             let found = work.together(descents).unwrap();
             assert_eq!(work.asking.count - before, 2);
             assert_eq!(found[..3], alone[..]);
-            assert_eq!((&found[3], &found[4]), (&losses, &Vec::new()));
+            assert_eq!((&found[3], &found[4]), (&other, &Vec::new()));
         });
     }
 

@@ -175,12 +175,12 @@ impl Work<'_> {
         sums: &Sums,
         (width, damping): (f64, f64),
     ) -> Result<Option<(Vec<f64>, f64)>> {
-        let p = self.spec.order();
+        let p = self.given.spec.order();
         let mut gradient = sums.gradient.clone();
-        let mut diagonal: Vec<f64> = (0..theta.len()).map(|at| damping * self.metric[at % p]).collect();
+        let mut diagonal: Vec<f64> = (0..theta.len()).map(|at| damping * self.given.metric[at % p]).collect();
         self.bend(theta, &mut gradient, &mut diagonal);
         let place = self.place(theta, width, diagonal);
-        place.project(&self.spec, &mut gradient);
+        place.project(&self.given.spec, &mut gradient);
         let direction = self.conjugate(&place, &gradient)?;
         let slope = dot(&gradient, &direction);
         Ok((slope.is_finite() && direction.iter().all(|step| step.is_finite())).then_some((direction, slope)))
@@ -188,12 +188,12 @@ impl Work<'_> {
 
     /// Adds the penalty's derivatives.
     fn bend(&self, theta: &[f64], gradient: &mut [f64], diagonal: &mut [f64]) {
-        let (d, p) = (self.spec.cols, self.spec.order());
+        let (d, p) = (self.given.spec.cols, self.given.spec.order());
         let weights = (0..theta.len()).filter(|at| at % p < d);
-        let Some(penalty) = &self.separable else {
+        let Some(penalty) = &self.given.separable else {
             for at in weights {
-                gradient[at] += self.spec.ridge * theta[at];
-                diagonal[at] += self.spec.ridge;
+                gradient[at] += self.given.spec.ridge * theta[at];
+                diagonal[at] += self.given.spec.ridge;
             }
             return;
         };
@@ -212,9 +212,9 @@ impl Work<'_> {
     }
 
     fn place(&self, theta: &[f64], width: f64, diagonal: Vec<f64>) -> Place {
-        let (spec, sample) = (&self.spec, self.survey.sample());
+        let (spec, sample) = (&self.given.spec, self.given.survey.sample());
         let (m, p) = (spec.functions, spec.order());
-        let growth = self.survey.total() as f64 / sample.rows().max(1) as f64;
+        let growth = self.given.survey.total() as f64 / sample.rows().max(1) as f64;
         let state = State { theta: theta.to_vec(), width };
         // how many rows are in a window, by their weight: the product with an intercept
         let weight = |function: usize| {
@@ -223,10 +223,10 @@ impl Work<'_> {
             unit[at] = 1.0;
             growth * partition_products(&sample.view(), spec, &state, &unit, true)[at]
         };
-        let share = (0..m).map(weight).sum::<f64>() / (m as f64 * self.metric[p - 1]).max(f64::MIN_POSITIVE);
+        let share = (0..m).map(weight).sum::<f64>() / (m as f64 * self.given.metric[p - 1]).max(f64::MIN_POSITIVE);
         let rough = diagonal.iter().enumerate();
-        let rough = rough.map(|(at, d)| (d + 0.5 * share * self.metric[at % p]).max(f64::MIN_POSITIVE)).collect();
-        let summed = m > 1 && self.separable.is_some();
+        let rough = rough.map(|(at, d)| (d + 0.5 * share * self.given.metric[at % p]).max(f64::MIN_POSITIVE)).collect();
+        let summed = m > 1 && self.given.separable.is_some();
         let products = (growth as usize).clamp(SAMPLE_PRODUCTS.0, SAMPLE_PRODUCTS.1);
         Place { state, diagonal, summed, rough, growth, products }
     }
@@ -251,12 +251,12 @@ impl Work<'_> {
                 self.rest = energy;
                 return Ok(if product == 0 { solved } else { step });
             }
-            let mut told = self.asking.products(&self.spec, place.state.clone(), &along)?;
-            self.spec.normalise(&mut told);
+            let mut told = self.asking.products(&self.given.spec, place.state.clone(), &along)?;
+            self.given.spec.normalise(&mut told);
             let (mut bent, mut far) = (told[..size].to_vec(), told[size..].to_vec());
             bent.iter_mut().zip(&place.diagonal).zip(&along).for_each(|((bent, d), along)| *bent += d * along);
-            place.project(&self.spec, &mut bent);
-            place.project(&self.spec, &mut far);
+            place.project(&self.given.spec, &mut bent);
+            place.project(&self.given.spec, &mut far);
             let (up, down) = (dot(&along, &bent), dot(&along, &far));
             if !(up > 0.0) {
                 break;
@@ -290,7 +290,7 @@ impl Work<'_> {
 
     /// What the sample makes of a right-hand side.
     fn precondition(&self, place: &Place, right: &[f64]) -> Vec<f64> {
-        let (spec, sample) = (&self.spec, self.survey.sample().view());
+        let (spec, sample) = (&self.given.spec, self.given.survey.sample().view());
         let mut step = vec![0.0; right.len()];
         let mut rest = right.to_vec();
         let divided = |rest: &[f64]| {
