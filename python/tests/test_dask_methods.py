@@ -1,0 +1,148 @@
+"""What is built on fits to dask collections: audits, kernels by Nystroem features, and searches whose splits are fitted on workers."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+import outlast
+
+dask = pytest.importorskip("dask")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+import distributed  # noqa: E402
+import pandas as pd  # noqa: E402
+from clusters import SMALL, cluster, margins, rows  # noqa: E402, F401
+
+import outlast.dask as od  # noqa: E402
+import outlast.dask._audit  # noqa: E402
+
+
+def test_audit_finds_flipped_labels():
+    X, y = rows(n=20_000, wrong=0.0)
+    rng = np.random.default_rng(3)
+    flipped = rng.choice(len(y), 400, replace=False)
+    y[flipped] = 1 - y[flipped]
+    names = np.array(["cat", "dog"])[y]
+    found = od.audit(da.from_array(X, chunks=(6000, 5)), da.from_array(names, chunks=6000), memory=SMALL)
+    scores = found.scores.compute()
+    inside = np.isin(np.arange(len(y)), flipped)
+    # a flipped row is above one that is not, nearly always
+    assert roc_auc_score(inside, scores) > 0.97
+    assert found.noise_matrix.shape == (2, 2)
+    np.testing.assert_allclose(found.noise_matrix.sum(axis=1), 1.0)
+    assert (np.diag(found.noise_matrix) > 0.7).all()
+    suspects = found.suspects(300)
+    assert len(suspects) == 300 and list(suspects.columns) == ["given", "suggested", "score", "margin"]
+    # one row in fifty is flipped
+    assert np.isin(suspects.index[:100], flipped).mean() > 0.9
+    assert (suspects["given"].to_numpy() == names[suspects.index]).all()
+    np.testing.assert_allclose(suspects["score"], scores[suspects.index])
+
+def held_out(X, y, folds, **parameters):
+    """The decision values of each row by the fit in memory that is made without its fold."""
+    fold = od._audit._fold_of(0, len(y), folds, 0)
+    assert np.bincount(fold.astype(int), minlength=folds).min() > 0.9 * len(y) / folds
+    f = None
+    for number in range(folds):
+        own = fold == number
+        values = outlast.TruncatedSVC(kernel="linear", tol=1e-8, **parameters).fit(X[~own], y[~own]).decision_function(X[own])
+        f = np.zeros((len(y), *values.shape[1:])) if f is None else f
+        f[own] = values
+    return f
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_rows_are_judged_by_fits_made_without_them(k):
+    X, y = rows(n=2000, d=12, k=k, wrong=0.3)
+    found = od.audit(da.from_array(X, chunks=(600, -1)), y, folds=4, C=10.0, truncation=None)
+    f = held_out(X, y, 4, C=10.0, truncation=None)
+    wanted = margins(f, y)
+    seen = margins(outlast.TruncatedSVC(10.0, kernel="linear", truncation=None, tol=1e-8).fit(X, y).decision_function(X), y)
+    judged = found.margins.compute()
+    # far nearer to that than to the fit that saw the rows
+    np.testing.assert_allclose(judged, wanted, atol=0.02 * np.abs(seen - wanted).max())
+    chances = LogisticRegression(C=1e6, max_iter=1000).fit(f.reshape(len(y), -1), y).predict_proba(f.reshape(len(y), -1))
+    np.testing.assert_allclose(found.scores.compute(), 1 - chances[np.arange(len(y)), y], atol=0.01)
+
+
+def test_an_audit_of_more_rows_than_are_brought_here(cluster):
+    # sorted by class, in parts of one class each; and one class is rare
+    X, y = rows(n=50_000, k=3)
+    kept = np.flatnonzero((y != 2) | (np.arange(len(y)) % 250 == 0))
+    kept = kept[np.argsort(y[kept], kind="stable")]
+    X, y = X[kept], y[kept]
+    assert 30 < (y == 2).sum() < 200 and len(y) > 30_000
+    names = np.array(["cat", "dog", "fox"])[y]
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcde")).assign(kind=names), npartitions=2, sort=False)
+    found = od.audit(frame[list("abcde")], frame["kind"], folds=2, C=0.1, truncation=None, memory=SMALL)
+    f = held_out(X, y, 2, C=0.1, truncation=None)
+    np.testing.assert_allclose(found.margins.compute(), margins(f, y), atol=0.01)
+    # what the sample says about the classes is what all rows say
+    chances = LogisticRegression(C=1e6, max_iter=1000).fit(f, y).predict_proba(f)
+    scores = found.scores.compute()
+    assert np.abs(scores - (1 - chances[np.arange(len(y)), y])).max() < 0.1
+    assert np.abs(scores - (1 - chances[np.arange(len(y)), y])).mean() < 0.005
+    wanted = np.stack([chances[y == code].mean(axis=0) for code in range(3)])
+    np.testing.assert_allclose(found.noise_matrix, wanted, atol=0.05)
+    suspects = found.suspects(50)
+    assert (suspects["given"].to_numpy() == names[suspects.index]).all()
+    assert found.suggested.compute()[suspects.index].tolist() == suspects["suggested"].tolist()
+
+
+def test_a_client_that_is_not_the_current_one(cluster):
+    X, y = rows(n=2000)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as other:
+        with distributed.Client(other, set_as_default=False) as client:
+            # what another scheduler holds, the current client can't find
+            parts, labels = client.persist([da.from_array(X, chunks=(600, 5)), da.from_array(y, chunks=600)])
+            model = od.TruncatedSVC(0.1).fit(parts, labels, client=client)
+            assert model.score(parts, labels, client=client) == pytest.approx((model.predict(X) == y).mean())
+            found = od.audit(parts, labels, client=client)
+            suspects = found.suspects(20)
+            scores = client.compute(found.scores).result()
+            assert distributed.default_client() is cluster
+    assert len(suspects) == 20
+    np.testing.assert_array_equal(suspects["score"], np.sort(scores[suspects.index])[::-1])
+    assert pickle.loads(pickle.dumps(model)).predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_nystroem_comes_near_the_kernel_machine():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12_000, 2))
+    y = ((X**2).sum(axis=1) > 1.4).astype(int)
+    parts = da.from_array(X, chunks=(5000, 2))
+    assert od.TruncatedSVC(1.0).fit(parts, y).score(parts, y) < 0.7
+    model = od.TruncatedSVC(1.0, kernel_approximation="nystroem", n_components=60, memory=SMALL).fit(parts, y)
+    assert model.score(parts, y) > 0.97
+    # the same as the package's machine on the same columns
+    Z = model.map_.transform(X)
+    one = outlast.TruncatedSVC(1.0, kernel="linear").fit(Z, y)
+    assert model.objective_ <= one.objective_ * (1 + 1e-3)
+    np.testing.assert_allclose(model.decision_function(parts).compute(), Z @ model.coef_[0] + model.intercept_[0], atol=1e-9)
+    with pytest.raises(ValueError, match="pickle"):
+        model.save("model")
+    with pytest.raises(ValueError, match="kernel_approximation"):
+        od.TruncatedSVC(kernel_approximation="magic").fit(parts, y)
+
+def test_searches_over_workers(cluster):
+    import joblib
+
+    X, y = rows(n=600)
+    search = GridSearchCV(outlast.TruncatedSVC(kernel="linear"), {"C": [0.01, 1.0]}, cv=3)
+    here = search.fit(X, y).cv_results_["mean_test_score"]
+    with joblib.parallel_backend("dask"):
+        there = search.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(here, there)
+    splits = list(StratifiedKFold(3).split(X, y))
+    own = outlast.TruncatedSVCCV(Cs=[0.01, 1.0], kernel="linear", cv=splits, early_stopping=False, halving=False)
+    tuned = od.tune(own, X, y, client=cluster)
+    own.fit(X, y)
+    np.testing.assert_allclose(tuned.errors_, own.errors_.ravel())
+    assert tuned.best_params_ == own.best_params_
+    assert tuned.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
+    with pytest.raises(TypeError, match="TruncatedSVCCV"):
+        od.tune(search, X, y, client=cluster)
