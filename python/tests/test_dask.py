@@ -146,6 +146,21 @@ def test_dataframes_on_workers_and_what_they_predict(cluster):
     assert isinstance(model.predict(X[:5]), np.ndarray)
 
 
+def test_frames_with_columns_of_several_kinds(cluster):
+    X, y = rows(n=3000)
+    frame = pd.DataFrame(X, columns=list("abcde")).astype({"a": np.float32})
+    frame["b"], frame["c"], frame["d"] = frame["b"] > 0, (4 * frame["c"]).astype(int), frame["d"].astype("Float64")
+    parts = dd.from_pandas(frame, npartitions=3)
+    for columns in [list("abcde"), ["b"], ["a"]]:
+        model = od.TruncatedSVC(0.1).fit(parts[columns], dd.from_pandas(pd.Series(y), npartitions=3))
+        one = outlast.TruncatedSVC(0.1, kernel="linear").fit(frame[columns].astype(float), y)
+        assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
+        np.testing.assert_array_equal(model.predict(parts[columns]).compute(), one.predict(frame[columns].astype(float)))
+        drawn = od.TruncatedSVC(0.1, kernel_approximation="nystroem", n_components=5).fit(parts[columns], dd.from_pandas(pd.Series(y), npartitions=3))
+        f = drawn.map_.transform(frame[columns].to_numpy(float)) @ drawn.coef_[0] + drawn.intercept_[0]
+        np.testing.assert_allclose(drawn.decision_function(parts[columns]).compute(), f, atol=1e-6)
+
+
 def slowly(block):
     time.sleep(0.2)
     return block

@@ -128,6 +128,48 @@ def test_nystroem_comes_near_the_kernel_machine():
     with pytest.raises(ValueError, match="kernel_approximation"):
         od.TruncatedSVC(kernel_approximation="magic").fit(parts, y)
 
+def test_nystroem_against_the_kernel_machine():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2))
+    y = (np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(3000) > X[:, 1]).astype(int)
+    train, test = slice(2000), slice(2000, None)
+    # the plain hinge: one optimum, and that of a part of the functions can't be lower than that of all
+    kernel = outlast.TruncatedSVC(1.0, kernel="rbf", gamma=0.5, truncation=None, tol=1e-6).fit(X[train], y[train])
+    near = od.TruncatedSVC(1.0, kernel_approximation="nystroem", gamma=0.5, n_components=150, truncation=None, tol=1e-6)
+    near.fit(da.from_array(X[train], chunks=(700, 2)), y[train])
+    assert kernel.objective_ <= near.objective_ * (1 + 1e-4)
+    assert near.objective_ <= kernel.objective_ * 1.01
+    assert near.score(X[test], y[test]) == pytest.approx(kernel.score(X[test], y[test]), abs=0.01)
+    few = od.TruncatedSVC(1.0, kernel_approximation="nystroem", gamma=0.5, n_components=5, truncation=None).fit(da.from_array(X[train], chunks=(700, 2)), y[train])
+    assert few.objective_ > near.objective_ * 1.05
+
+
+def test_nystroem_draws_every_row_alike():
+    X, y = rows(n=10_200, d=3)
+    X[10_000:, 2] = 100.0
+    for chunks in [(10_000, 200), (10_000, *(0,) * 15, 200)]:
+        model = od.TruncatedSVC(1e-3, truncation=None, kernel_approximation="nystroem", n_components=200)
+        model.fit(da.from_array(X, chunks=(chunks, 3)), y)
+        assert len(model.map_.components_) == 200
+        # 2 % of the rows: of 200, more than 14 in one case of ten thousand
+        assert (model.map_.components_[:, 2] == 100.0).sum() <= 14
+    with pytest.warns(UserWarning, match="n_components = 200 is lowered to 50") as warned:
+        model = od.TruncatedSVC(0.1, kernel_approximation="nystroem").fit(da.from_array(X[:50], chunks=(20, 3)), y[:50])
+    assert len(model.map_.components_) == 50 and warned[0].filename == __file__
+    with pytest.raises(ValueError, match="no rows"):
+        od.TruncatedSVC(kernel_approximation="nystroem").fit(da.from_array(X[:0], chunks=(20, 3)), y[:0])
+
+
+def test_nystroem_looks_at_the_names_of_columns():
+    X, y = rows(n=500, d=2)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    model = od.TruncatedSVC(kernel_approximation="nystroem", n_components=20).fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))
+    f = model.map_.transform(X) @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(frame).compute(), f, atol=1e-9)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]]).compute()
+
+
 def test_searches_over_workers(cluster):
     import joblib
 
