@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -19,6 +20,7 @@ from clusters import SMALL, cluster, margins, rows  # noqa: E402, F401
 
 import outlast.dask as od  # noqa: E402
 import outlast.dask._audit  # noqa: E402
+import outlast.dask._tune  # noqa: E402
 
 
 def test_audit_finds_flipped_labels():
@@ -188,3 +190,73 @@ def test_searches_over_workers(cluster):
     assert tuned.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
     with pytest.raises(TypeError, match="TruncatedSVCCV"):
         od.tune(search, X, y, client=cluster)
+
+GIVEN_UP = {"early_stopping": False, "halving": False}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"utility": [[2.0, 0.0], [0.0, 1.0]]},
+        {"cost": [[0.0, 5.0], [1.0, 0.0]]},
+        {"utility": [[2.0, 0.0], [0.0, 1.0]], "rule": "one_se"},
+        {"rule": "one_se"},
+        {"Cs": [300.0, 3.0, 30.0]},
+    ],
+    ids=["utility", "cost", "utility, one_se", "one_se", "ties"],
+)
+def test_a_search_over_workers_chooses_as_one_in_memory(parameters, cluster):
+    X, y = rows(n=300, d=8, wrong=0.0 if "Cs" in parameters else 0.35, seed=3)
+    splits = list(StratifiedKFold(3).split(X, y))
+    parameters = {"Cs": [1e-5, 1e-3, 1e-2, 1e-1, 1.0, 10.0], **parameters}
+    own = outlast.TruncatedSVCCV(kernel="linear", cv=splits, **GIVEN_UP, **parameters)
+    tuned = od.tune(own, X, y, client=cluster)
+    own.fit(X, y)
+    np.testing.assert_allclose(tuned.errors_, own.errors_.ravel())
+    np.testing.assert_allclose(tuned.fold_errors_, own.fold_errors_.reshape(3, -1).T)
+    assert tuned.best_params_ == own.best_params_
+    assert tuned.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
+    assert tuned.measure_ in repr(tuned)
+    # the case tells the least number from what is best, and that from what the rule takes
+    assert (tuned.best_index_ == int(np.argmin(own.errors_))) == ("cost" in parameters)
+    if "rule" in parameters:
+        assert own.set_params(rule="best").fit(X, y).best_index_ != tuned.best_index_
+
+
+def test_the_rule_of_one_standard_error_on_one_split(cluster):
+    X, y = rows(n=300, d=8, wrong=0.2)
+    split = (np.arange(200), np.arange(200, 300))
+    own = outlast.TruncatedSVCCV(Cs=[1e-5, 1e-3, 1e-2, 0.1, 1.0], kernel="linear", cv=[split], rule="one_se", **GIVEN_UP)
+    tuned = od.tune(own, X, y, client=cluster)
+    assert tuned.best_params_ == own.fit(X, y).best_params_
+    assert tuned.best_index_ != int(np.argmin(tuned.errors_))
+
+
+def test_frames_and_sparse_rows_are_searched_as_they_are(cluster):
+    X, y = rows(n=300)
+    own = outlast.TruncatedSVCCV(Cs=[0.01, 1.0], kernel="linear", cv=[(np.arange(200), np.arange(200, 300))], **GIVEN_UP)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for given in (frame, dd.from_pandas(frame, npartitions=2)):
+        assert od.tune(own, given, y, client=cluster).best_estimator_.feature_names_in_.tolist() == list("abcde")
+    found = od.tune(own, sparse.csr_matrix(np.maximum(X, 0)), y, client=cluster)
+    own.fit(sparse.csr_matrix(np.maximum(X, 0)), y)
+    assert found.best_params_ == own.best_params_
+    assert found.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
+
+
+def test_what_splits_cannot_do_apart_is_refused_by_name(cluster):
+    X, y = rows(n=60)
+    for refused, match in [
+        (outlast.TruncatedSVCCV(holdout=0.3), "holdout = 0.3 .* cv="),
+        (outlast.CappedSVCCV(nested=3), "nested = 3 .*cross_validate"),
+        (outlast.LqSVCCV(), "LqSVCCV, expected TruncatedSVCCV.*own fit"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=match):
+            od.tune(refused, X, y, client=cluster)
+
+
+def test_points_that_ran_out_of_time_are_not_chosen():
+    points = [{"C": 1.0}, {"C": 10.0}, {"C": 0.1}]
+    losses = np.array([[0.2, 0.3], [0.1, np.nan], [np.nan, np.nan]])
+    with pytest.warns(match="1 of 3 points"):
+        assert od._tune._chosen(points, losses, np.zeros(3), "best") == 0
