@@ -3,7 +3,7 @@
 #   make demo    build the command and let it show itself; the picture and the page of an audit land in demo-output/
 #   make test    format, lints, Rust tests in two profiles, Python tests, doc examples
 #   make docs    the documentation site, in docs-output/index.html
-#   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data)
+#   make bench   one table against scikit-learn, scikit-learn-intelex and rehline (DATA=folder adds real data), dask and growth
 #   make bench-growth  the fit of data larger than memory, up to 20 million rows
 #   make bench-audit   how well wrong labels are ranked, against cleanlab (DATA=folder adds real data)
 #   make fuzz    coverage-guided fuzzing of every reader and of fits, SECONDS=60 for each target
@@ -107,7 +107,7 @@ $(BENCH)/.built: $(BENCH)/.packages $(SOURCES)
 
 bench: $(BENCH)/.built
 	$(BENCH)/bin/python bench/run.py $(if $(DATA),--data "$(DATA)") $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(BENCH)/bin/python bench/dask_fits.py)
+	$(if $(BENCH_ARGS),,$(BENCH)/bin/python bench/dask_fits.py --growth)
 
 # The fit of data larger than memory, from half a million to twenty million rows.
 bench-growth: $(BENCH)/.built

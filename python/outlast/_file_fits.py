@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from . import _core, _input
+from . import _core, _input, _progress
 from ._estimator import KernelClassifier
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class FileFits(KernelClassifier):
     """A classifier that can be fitted to files."""
 
+    @_progress.with_callbacks
     def fit_files(
         self,
         files: Any,
@@ -32,14 +33,14 @@ class FileFits(KernelClassifier):
     ) -> Self:
         """Fit to files that may be larger than memory.
 
-        The files are read once. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
+        The files are read once, LIBSVM text twice. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
         read again some dozen times; the objective is that of `fit` on the same rows. For `TruncatedSVC` with the linear kernel and the hinge loss, `CappedSVC` with the linear
         kernel and the loss "lp" (a cap by a rule is found on a sample of the rows), and `LqSVC`. Nothing is said about single rows then: `margins_`, `outliers_` and `outlier_scores_` are None.
 
         Parameters
         ----------
         files : str, path-like or list of these
-            CSV or LIBSVM text, plain or gzipped, or Parquet, all of the same columns.
+            CSV or LIBSVM text, plain or gzipped, or Parquet, all of the same columns, 4,000 at most.
         target : str or int, default=None
             Column of the labels: a name, or a number (1 is the first, -1 the last). None takes the one column named label, target,
             class or y, else the last.
@@ -71,40 +72,46 @@ class FileFits(KernelClassifier):
         """
         paths = _paths(files)
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        rows = _core.open_files(
-            paths,
-            target=None if target is None else str(target),
-            weight_column=None if weight_column is None else str(weight_column),
-            ignore=[str(column) for column in ignore],
-            memory=_input.memory(memory),
-            cache=None if cache is None else os.fspath(cache),
-            shift=_input.flag("fit_intercept", self.fit_intercept),
-        )
-        for note in rows.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
-        classes = np.array(rows.classes)
-        shared = self._shared_parameters(classes, classes)
-        fitted = _core.fit_files(
-            rows,
-            self._method_name(),
-            {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
-            balanced=balanced,
-            threads=_input.threads(self.n_jobs),
-            time_limit=_input.limit(getattr(self, "time_limit", None)),
-        )
-        self.classes_ = classes
-        self.n_features_in_ = fitted.features
-        if fitted.feature_names is not None:
-            self.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._training_rows = None
-        self._own_vectors = None
-        self._take(fitted)
-        self.n_support_ = np.zeros(len(classes), dtype=np.intp)
-        self.margins_, self.outliers_, self.outlier_scores_ = fitted.margins, fitted.outliers, fitted.outlier_scores
+        with _progress.watch(self, self._tolerance(), None, None, None) as watch:
+            watch.begin("reading")
+            rows = _core.open_files(
+                paths,
+                target=None if target is None else str(target),
+                weight_column=None if weight_column is None else str(weight_column),
+                ignore=[str(column) for column in ignore],
+                memory=_input.memory(memory),
+                cache=None if cache is None else os.fspath(cache),
+                shift=_input.flag("fit_intercept", self.fit_intercept),
+                progress=watch.report_seldom,
+            )
+            for note in rows.notes:
+                warnings.warn(note, UserWarning, stacklevel=_progress.TO_THE_CALLER - 1)
+            classes = np.array(rows.classes)
+            shared = self._shared_parameters(classes, classes)
+            fitted = _core.fit_files(
+                rows,
+                self._method_name(),
+                {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
+                balanced=balanced,
+                threads=_input.threads(self.n_jobs),
+                time_limit=_input.limit(getattr(self, "time_limit", None)),
+                progress=watch.report,
+            )
+            self.classes_ = classes
+            self.n_features_in_ = fitted.features
+            if fitted.feature_names is not None:
+                self.feature_names_in_ = np.array(fitted.feature_names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            self._training_rows = None
+            self._own_vectors = None
+            self._take(fitted)
+            self.n_support_ = np.zeros(len(classes), dtype=np.intp)
+            self.margins_, self.outliers_, self.outlier_scores_ = fitted.margins, fitted.outliers, fitted.outlier_scores
+            if watch.asked_to_end and self.status_ == "time_limit":
+                self.status_ = "interrupted"
         for complaint in self._complaints():
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=_progress.TO_THE_CALLER - 1)
         return self
 
 

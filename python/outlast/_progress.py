@@ -49,6 +49,7 @@ _WIDTH = 24
 _NEARLY = 0.95  # a fit whose last stage is not known is not done before it says so
 _PAUSE = 0.1
 """Seconds between two pictures."""
+_SELDOM = 1.0
 
 
 class _Watcher(Protocol):
@@ -154,6 +155,25 @@ class Watch:
     def report(self) -> Callable[[str, int, float, float], bool] | None:
         """What the core calls; None where nobody watches."""
         return self._tell if self._watchers else None
+
+    @property
+    def report_seldom(self) -> Callable[[str, int, float, float], bool] | None:
+        """The same for steps that are many and alike: what comes within a second of the last is left out."""
+        last = -math.inf
+
+        def report(stage: str, step: int, objective: float, gap: float) -> bool:
+            nonlocal last
+            if time.monotonic() < last + _SELDOM:
+                return self.asked_to_end
+            last = time.monotonic()
+            return self._tell(stage, step, objective, gap)
+
+        return report if self._watchers else None
+
+    def begin(self, stage: str) -> None:
+        """Say what is done before the core has anything to report."""
+        if self._watchers:
+            self._tell(stage, 0, math.nan, math.nan)
 
     def _tell(self, stage: str, step: int, objective: float, gap: float) -> bool:
         answers = [watcher(stage, step, objective, gap) for watcher in self._watchers]

@@ -15,57 +15,20 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 import distributed  # noqa: E402
 import pandas as pd  # noqa: E402
+from clusters import CLOSE, SMALL, cluster, margins, objective, rows, threads  # noqa: E402, F401
 
 import outlast.dask as od  # noqa: E402
 import outlast.dask._engine  # noqa: E402
 
-#: Enough for the sample of some thousand rows, so that the rows below are more than that.
-SMALL = "64MB"
-CLOSE = 1e-4
 
-
-def rows(n=60_000, d=5, k=2, seed=0, wrong=0.08):
-    rng = np.random.default_rng(seed)
-    centres = 1.5 * rng.standard_normal((k, d))
-    y = rng.integers(0, k, n)
-    X = centres[y] + rng.standard_normal((n, d))
-    flipped = rng.uniform(size=n) < wrong
-    y = np.where(flipped, rng.integers(0, k, n), y)
-    # 32 bits hold them, so that both fits see the same numbers
-    return X.astype(np.float32).astype(np.float64), y
-
-
-def objective(model, X, y, weights=None):
-    """1/2 |w|^2 + C sum weight min(hinge, 1 - s) at the model, from its coefficients alone."""
-    f = X @ model.coef_.T + model.intercept_
-    if f.shape[1] == 1:
-        margin = np.where(y == model.classes_[1], 1, -1) * f[:, 0]
-        s = -1.0
-    else:
-        own = np.searchsorted(model.classes_, y)
-        others = f.copy()
-        others[np.arange(len(y)), own] = -np.inf
-        margin = f[np.arange(len(y)), own] - others.max(axis=1)
-        s = -1 / (f.shape[1] - 1)
-    loss = np.maximum(0, 1 - margin)
-    if model.truncation is not None:
-        loss = np.minimum(loss, 1 - s)
-    weights = np.ones(len(y)) if weights is None else weights
-    return 0.5 * (model.coef_**2).sum() + model.C * (weights * loss).sum()
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            yield client
-
-
+@pytest.mark.parametrize("where", ["threads", "cluster"])
 @pytest.mark.parametrize("k, truncation", [(2, None), (2, "auto"), (3, "auto")])
-def test_any_number_of_parts_gives_the_same_answer_as_one_machine(k, truncation):
+def test_any_number_of_parts_gives_the_same_answer_as_one_machine(k, truncation, where, request):
+    request.getfixturevalue(where)
     X, y = rows(k=k, n=60_000)
     one = outlast.TruncatedSVC(0.1, kernel="linear", truncation=truncation).fit(X, y)
-    for chunks in [(60_000,), (30_000, 30_000), (15_000,) * 4, (3_750,) * 16, (1, 0, 40_000, 7, 0, 19_992)]:
+    others = [(60_000,), (30_000, 30_000), (15_000,) * 4, (1, 0, 40_000, 7, 0, 19_992)]
+    for chunks in [(3_750,) * 16, *(others if where == "threads" else [])]:
         model = od.TruncatedSVC(0.1, truncation=truncation, memory=SMALL)
         model.fit(da.from_array(X, chunks=(chunks, -1)), da.from_array(y, chunks=(chunks,)))
         assert model.solver_ == "linear-stream"
@@ -79,15 +42,14 @@ def test_any_number_of_parts_gives_the_same_answer_as_one_machine(k, truncation)
         assert np.median(model.bytes_per_pass_) < 4000 * len(chunks) * (1 if k == 2 else 9)
 
 
-def test_it_works_without_a_client(monkeypatch):
-    monkeypatch.setattr(od._engine, "current_client", lambda: None)
+def test_it_works_without_a_client(threads):
     X, y = rows()
     model = od.TruncatedSVC(0.1, truncation=None, memory=SMALL).fit(da.from_array(X, chunks=(9000, 5)), y)
     one = outlast.TruncatedSVC(0.1, truncation=None, kernel="linear").fit(X, y)
     assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
 
 
-def test_more_columns_than_matrices_are_sent_for():
+def test_more_columns_than_matrices_are_sent_for(cluster):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3_000, 2_100))
     X[:, ::3] += 50.0
@@ -184,6 +146,21 @@ def test_dataframes_on_workers_and_what_they_predict(cluster):
     assert isinstance(model.predict(X[:5]), np.ndarray)
 
 
+def test_frames_with_columns_of_several_kinds(cluster):
+    X, y = rows(n=3000)
+    frame = pd.DataFrame(X, columns=list("abcde")).astype({"a": np.float32})
+    frame["b"], frame["c"], frame["d"] = frame["b"] > 0, (4 * frame["c"]).astype(int), frame["d"].astype("Float64")
+    parts = dd.from_pandas(frame, npartitions=3)
+    for columns in [list("abcde"), ["b"], ["a"]]:
+        model = od.TruncatedSVC(0.1).fit(parts[columns], dd.from_pandas(pd.Series(y), npartitions=3))
+        one = outlast.TruncatedSVC(0.1, kernel="linear").fit(frame[columns].astype(float), y)
+        assert model.objective_ == pytest.approx(one.objective_, rel=1e-6)
+        np.testing.assert_array_equal(model.predict(parts[columns]).compute(), one.predict(frame[columns].astype(float)))
+        drawn = od.TruncatedSVC(0.1, kernel_approximation="nystroem", n_components=5).fit(parts[columns], dd.from_pandas(pd.Series(y), npartitions=3))
+        f = drawn.map_.transform(frame[columns].to_numpy(float)) @ drawn.coef_[0] + drawn.intercept_[0]
+        np.testing.assert_allclose(drawn.decision_function(parts[columns]).compute(), f, atol=1e-6)
+
+
 def slowly(block):
     time.sleep(0.2)
     return block
@@ -241,21 +218,70 @@ def test_an_interrupt_ends_the_fit_and_leaves_the_cluster_alone(cluster):
     assert limited.status_ == "time_limit"
 
 
-@pytest.mark.parametrize("where", ["threads", "workers"])
-def test_ctrl_c_ends_a_fit(where, cluster, monkeypatch):
-    if where == "threads":
-        monkeypatch.setattr(od._engine, "current_client", lambda: None)
+def held_by(client):
+    """How many tasks the scheduler knows, and how many of them are to be run."""
+    return client.run_on_scheduler(lambda dask_scheduler: (len(dask_scheduler.tasks), sum(t.state in ("processing", "waiting") for t in dask_scheduler.tasks.values())))
+
+
+@pytest.mark.parametrize("meanwhile", ["reading", "fitting"])
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_ctrl_c_ends_a_fit(where, meanwhile, request):
+    client = request.getfixturevalue(where)
+    before = None if client is None else held_by(client)[0]
     X, y = rows(n=60_000)
-    stuck = da.from_array(X, chunks=(10_000, 5)).map_blocks(slowly, dtype=X.dtype)
-    timer = threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
-    start = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            while time.monotonic() < start + 30:
-                od.TruncatedSVC(0.1, memory=SMALL).fit(stuck, y)
-    finally:
-        timer.cancel()
+    blocks = da.from_array(X, chunks=(5_000, 5))
+    if meanwhile == "reading":
+        blocks = blocks.map_blocks(slowly, dtype=X.dtype)
+    model = od.TruncatedSVC(0.1, memory=SMALL)
+    pressed = []
+
+    def press():
+        if meanwhile == "reading":
+            time.sleep(0.3)
+        while meanwhile == "fitting" and not getattr(model, "history_", []):
+            time.sleep(0.001)
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press, daemon=True)
+    with pytest.raises(KeyboardInterrupt):
+        thread.start()
+        model.fit(blocks, y)
+        # a signal that comes after the last pass is met here
+        thread.join()
+    # a task that has begun is not cut off, all others are
+    assert time.monotonic() - pressed[0] < 1.5
+    assert not hasattr(model, "coef_") and len(getattr(model, "history_", [])) < 10
+    if client is not None:
+        deadline = time.monotonic() + 1.5
+        while held_by(client) > (before, 0) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert held_by(client) <= (before, 0)
+    # and the next fit is as any other
+    one = outlast.TruncatedSVC(0.1, kernel="linear", truncation=None).fit(X, y)
+    again = model.set_params(truncation=None).fit(da.from_array(X, chunks=(30_000, 5)), y)
+    assert again.objective_ == pytest.approx(one.objective_, rel=1e-6)
+
+
+def failing(block):
+    raise RuntimeError("no such rows")
+
+
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_progress_is_shown_from_the_first_row_on(where, request, capsys):
+    request.getfixturevalue(where)
+    X, y = rows(n=40_000)
+    parts = da.from_array(X, chunks=(10_000, 5))
+    model = od.TruncatedSVC(0.1, truncation=None, memory=SMALL).fit(parts, y)
+    assert capsys.readouterr().out == ""
+    model.set_params(verbose=1).fit(parts, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[outlast] reading, step 0"
+    assert len(lines) == len(model.history_) + 2 > 4
+    assert lines[-1].startswith(f"[outlast] converged, objective {model.objective_:.8g}")
+    with pytest.raises(RuntimeError, match="no such rows"):
+        model.fit(parts.map_blocks(failing, dtype=X.dtype), y)
+    assert capsys.readouterr().out == "[outlast] reading, step 0\n"
 
 
 def test_what_cannot_be_fitted_is_refused_by_name():
@@ -298,7 +324,7 @@ def test_a_saved_model_is_one_of_the_package(tmp_path):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_capped_and_lq_machines(k):
+def test_capped_and_lq_machines(k, cluster):
     X, y = rows(n=40_000, k=k)
     parts = da.from_array(X, chunks=((15_000, 0, 25_000), 5))
     for one, many in [
@@ -321,65 +347,43 @@ def test_capped_and_lq_machines(k):
     assert np.mean(beyond > rule.cap_) == pytest.approx(0.1, abs=0.02)
 
 
-def test_audit_finds_flipped_labels():
-    X, y = rows(n=20_000, wrong=0.0)
-    rng = np.random.default_rng(3)
-    flipped = rng.choice(len(y), 400, replace=False)
-    y[flipped] = 1 - y[flipped]
-    names = np.array(["cat", "dog"])[y]
-    found = od.audit(da.from_array(X, chunks=(6000, 5)), da.from_array(names, chunks=6000), memory=SMALL)
-    scores = found.scores.compute()
-    inside = np.isin(np.arange(len(y)), flipped)
-    # a flipped row is above one that is not, nearly always
-    from sklearn.metrics import roc_auc_score
-
-    assert roc_auc_score(inside, scores) > 0.97
-    assert found.noise_matrix.shape == (2, 2)
-    np.testing.assert_allclose(found.noise_matrix.sum(axis=1), 1.0)
-    assert (np.diag(found.noise_matrix) > 0.7).all()
-    suspects = found.suspects(300)
-    assert len(suspects) == 300 and list(suspects.columns) == ["given", "suggested", "score", "margin"]
-    # one row in fifty is flipped
-    assert np.isin(suspects.index[:100], flipped).mean() > 0.9
-    assert (suspects["given"].to_numpy() == names[suspects.index]).all()
-    np.testing.assert_allclose(suspects["score"], scores[suspects.index])
+@pytest.mark.parametrize("k, n", [(2, 34_000), (3, 14_000)])
+def test_weights_of_rows_with_every_method_on_workers(k, n, cluster):
+    X, y = rows(n=n, k=k, d=4)
+    weights = np.random.default_rng(2).integers(0, 3, n).astype(float)
+    chunks = (5_000, 0, n - 5_000)
+    parts = da.from_array(X, chunks=(chunks, 4)), da.from_array(y, chunks=(chunks,)), da.from_array(weights, chunks=(chunks,))
+    for one, many in [
+        (outlast.TruncatedSVC(0.01, kernel="linear", penalty="adaptive_l1"), od.TruncatedSVC(0.01, penalty="adaptive_l1", memory=SMALL)),
+        (outlast.CappedSVC(0.1, p=2.0, cap=4.0), od.CappedSVC(0.1, p=2.0, cap=4.0, memory=SMALL)),
+        (outlast.LqSVC(0.001), od.LqSVC(0.001, memory=SMALL)),
+    ]:
+        one.fit(X, y, weights)
+        many.fit(*parts)
+        assert (many.solver_, many.status_) == ("linear-stream", "converged")
+        assert many.objective_ <= one.objective_ * (1 + CLOSE), (many, many.objective_ / one.objective_ - 1)
+        assert (many.predict(X) == one.predict(X)).mean() > 0.99
+    # the last is convex: the same as if every row were there so many times
+    copies = np.repeat(np.arange(n), weights.astype(int))
+    again = od.LqSVC(0.001, memory=SMALL).fit(da.from_array(X[copies], chunks=(9_000, 4)), y[copies])
+    assert again.solver_ == "linear-stream" and again.objective_ == pytest.approx(many.objective_, rel=CLOSE)
 
 
-def test_nystroem_comes_near_the_kernel_machine():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((12_000, 2))
-    y = ((X**2).sum(axis=1) > 1.4).astype(int)
-    parts = da.from_array(X, chunks=(5000, 2))
-    assert od.TruncatedSVC(1.0).fit(parts, y).score(parts, y) < 0.7
-    model = od.TruncatedSVC(1.0, kernel_approximation="nystroem", n_components=60, memory=SMALL).fit(parts, y)
-    assert model.score(parts, y) > 0.97
-    # the same as the package's machine on the same columns
-    Z = model.map_.transform(X)
-    one = outlast.TruncatedSVC(1.0, kernel="linear").fit(Z, y)
-    assert model.objective_ <= one.objective_ * (1 + 1e-3)
-    np.testing.assert_allclose(model.decision_function(parts).compute(), Z @ model.coef_[0] + model.intercept_[0], atol=1e-9)
-    with pytest.raises(ValueError, match="pickle"):
-        model.save("model")
-    with pytest.raises(ValueError, match="kernel_approximation"):
-        od.TruncatedSVC(kernel_approximation="magic").fit(parts, y)
-
-
-def test_searches_over_workers(cluster):
-    import joblib
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
-    X, y = rows(n=600)
-    search = GridSearchCV(outlast.TruncatedSVC(kernel="linear"), {"C": [0.01, 1.0]}, cv=3)
-    here = search.fit(X, y).cv_results_["mean_test_score"]
-    with joblib.parallel_backend("dask"):
-        there = search.fit(X, y).cv_results_["mean_test_score"]
-    np.testing.assert_array_equal(here, there)
-    splits = list(StratifiedKFold(3).split(X, y))
-    own = outlast.TruncatedSVCCV(Cs=[0.01, 1.0], kernel="linear", cv=splits, early_stopping=False, halving=False)
-    tuned = od.tune(own, X, y, client=cluster)
-    own.fit(X, y)
-    np.testing.assert_allclose(tuned.errors_, own.errors_.ravel())
-    assert tuned.best_params_ == own.best_params_
-    assert tuned.best_estimator_.objective_ == pytest.approx(own.objective_, rel=1e-9)
-    with pytest.raises(TypeError, match="TruncatedSVCCV"):
-        od.tune(search, X, y, client=cluster)
+@pytest.mark.parametrize("truncation", [None, "auto"])
+def test_the_weighted_method_on_workers(truncation, cluster):
+    X, y = rows(n=14_000, k=3, d=4)
+    utility = np.array([[3.0, 0.0, 1.0], [0.0, 1.0, 0.5], [0.0, 0.2, 2.0]])
+    weights = np.random.default_rng(2).integers(1, 3, len(y)).astype(float)
+    one = outlast.TruncatedSVC(0.01, kernel="linear", utility=utility, truncation=truncation).fit(X, y, weights)
+    many = od.TruncatedSVC(0.01, utility=utility, truncation=truncation, memory=SMALL)
+    many.fit(da.from_array(X, chunks=(5_000, 4)), y, da.from_array(weights, chunks=14_000))
+    assert (many.solver_, many.status_) == ("linear-stream", "converged")
+    # every decision j of a row is a term of weight U[y, j], of the margin that j would have
+    f = X @ many.coef_.T + many.intercept_
+    hinge = np.stack([np.maximum(0, 1 - margins(f, np.full(len(y), j))) for j in range(3)], axis=1)
+    if truncation is not None:
+        hinge = np.minimum(hinge, 1.5)
+    written_out = 0.5 * (many.coef_**2).sum() + 0.01 * (weights[:, None] * utility[y] * hinge).sum()
+    assert many.objective_ == pytest.approx(written_out, rel=1e-9)
+    assert many.objective_ <= one.objective_ * (1 + CLOSE)
+    assert (many.predict(X) == one.predict(X)).mean() > 0.99

@@ -105,6 +105,24 @@ def test_what_it_cannot_do_is_refused(frame, tmp_path):
         TruncatedSVC(kernel="linear").fit_files(tmp_path / "nowhere.csv")
 
 
+def test_progress_is_shown(frame, files, capsys):
+    model = TruncatedSVC(0.01, kernel="linear", truncation=None)
+    model.fit_files(files, target="kind", ignore=["weight"], memory="64MB")
+    assert capsys.readouterr().out == ""
+    model.set_params(verbose=1).fit_files(files, target="kind", ignore=["weight"], memory="64MB")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[outlast] reading, step 0" and lines[1].startswith("[outlast] reading, step ")
+    # not one for each of the many batches
+    assert sum("reading" in line for line in lines) < 20
+    told = [float(line.split("objective ")[1].split(",")[0]) for line in lines[:-1] if "objective" in line]
+    assert len(told) > 2 and min(told) == pytest.approx(model.objective_, rel=1e-3)
+    assert lines[-1].startswith(f"[outlast] converged, objective {model.objective_:.8g}")
+    # few rows, fitted in memory
+    frame.iloc[:300].to_csv(files[0].with_name("few.csv"), index=False)
+    model.fit_files(files[0].with_name("few.csv"), target="kind", ignore=["weight"])
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"[outlast] converged, objective {model.objective_:.8g}")
+
+
 def test_capped_and_lq_machines(frame, files):
     X, y = frame.drop(columns=["weight", "kind"]), frame["kind"]
     for method in (CappedSVC(0.01, p=2.0, cap=4.0), LqSVC(0.01)):
@@ -112,3 +130,18 @@ def test_capped_and_lq_machines(frame, files):
         found = method.fit_files(files, target="kind", ignore=["weight"], memory="64MB")
         assert found.solver_ == "linear-stream" and found.status_ == "converged"
         assert found.objective_ <= wanted.objective_ * (1 + 1e-4)
+
+
+def test_weights_of_rows_with_every_method(frame, files):
+    X, y, weights = frame.drop(columns=["weight", "kind"]), frame["kind"], frame["weight"].to_numpy(float)
+    for method in (
+        CappedSVC(0.01, p=2.0, cap=4.0),
+        LqSVC(0.01),
+        TruncatedSVC(0.01, kernel="linear", penalty="adaptive_l1"),
+        TruncatedSVC(0.01, kernel="linear", utility=[[3.0, 0.5], [0.0, 1.0]]),
+    ):
+        wanted = clone(method).fit(X, y, weights)
+        found = method.fit_files(files, target="kind", weight_column="weight", memory="64MB")
+        assert found.solver_ == "linear-stream" and found.status_ == "converged"
+        assert found.objective_ <= wanted.objective_ * (1 + 1e-4), (method, found.objective_ / wanted.objective_ - 1)
+        assert (found.predict(X) == wanted.predict(X)).mean() > 0.995

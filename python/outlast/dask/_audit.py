@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from .. import _core, _input
 from . import _engine, _parts
 from ._estimators import TruncatedSVC
 
-#: Rows whose held-out decision values are brought here to learn what they say about the classes.
+#: Rows, about, whose held-out decision values are brought here to learn what they say about the classes.
 _CALIBRATED = 20_000
-#: An odd number that scatters row numbers over 64 bits.
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 _GIVEN, _SUGGESTED, _SCORE, _MARGIN = range(4)
 
@@ -34,6 +34,8 @@ class Audit:
         The classes, sorted.
     noise : array of shape (n_classes, n_classes)
         The noise matrix.
+    client : distributed.Client, default=None
+        The cluster that has the table.
     """
 
     classes: NDArray[Any]
@@ -41,10 +43,15 @@ class Audit:
     noise_matrix: NDArray[np.float64]
     """Of the rows given a class (row), the mean chance of every class (column): wrong labels, and what overlaps."""
 
-    def __init__(self, table: Any, classes: NDArray[Any], noise: NDArray[np.float64]) -> None:
+    def __init__(self, table: Any, classes: NDArray[Any], noise: NDArray[np.float64], client: Any = None) -> None:
         self._table = table
+        self._client = client
         self.classes = classes
         self.noise_matrix = noise
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a client belongs to its process
+        return {**self.__dict__, "_client": None}
 
     def __repr__(self) -> str:
         return f"Audit({self._table.shape[0]} rows, {len(self.classes)} classes)"
@@ -84,7 +91,8 @@ class Audit:
         count = _input.whole("n", n, 1)
         blocks = list(self._table.to_delayed().ravel())
         firsts = np.concatenate([[0], np.cumsum(self._table.chunks[0])[:-1]]).tolist()
-        parts = dask.compute(*[dask.delayed(_worst)(block, first, count) for block, first in zip(blocks, firsts, strict=True)])
+        worst = [dask.delayed(_worst)(block, first, count) for block, first in zip(blocks, firsts, strict=True)]
+        parts = _engine.computed(self._client, worst)
         rows = np.concatenate([part[0] for part in parts])
         table = np.concatenate([part[1] for part in parts])
         order = np.argsort(-table[:, _SCORE], kind="stable")[:count]
@@ -173,42 +181,39 @@ def audit(
     collection = _parts.collect(X, y, None)
     engine = _engine.Engine(collection, client, shift=True)
     method = TruncatedSVC(C, truncation=truncation, memory=memory, random_state=seed)
-    models = [method._fitted_to(engine.without(_kept, fold, count, seed)) for fold in range(count)]
+    # each by an estimator of its own
+    models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed)) for fold in range(count)]
     firsts = np.concatenate([[0], np.cumsum(engine.part_rows)[:-1]]).tolist()
     blocks = list(zip(collection.x, collection.y, firsts, strict=True))
 
-    wanted = [min(rows, -(-_CALIBRATED * rows // engine.rows)) for rows in engine.part_rows]
-    sample = [dask.delayed(_held_out)(x, y, first, models, seed, rows) for (x, y, first), rows in zip(blocks, wanted, strict=True)]
-    told = _computed(client, sample)
-    values = np.concatenate([part[0] for part in told])
-    codes = np.concatenate([part[1] for part in told])
-    chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes)
+    # every class has its rows among them, however few of all it has
+    share, fewest = _CALIBRATED / engine.rows, _CALIBRATED / (2 * len(engine.classes) * len(blocks))
+    told = _engine.computed(client, [dask.delayed(_held_out)(x, y, first, models, seed, share, fewest) for x, y, first in blocks])
+    values, codes, weights = (np.concatenate([part[place] for part in told]) for place in range(3))
+    chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights)
 
     judged = [dask.delayed(_judge)(x, y, first, models, seed, chances) for x, y, first in blocks]
     judged = list(dask.persist(*judged) if client is None else client.persist(judged))
     k = len(engine.classes)
-    sums = np.sum(_computed(client, [dask.delayed(_noise)(block, k) for block in judged]), axis=0)
+    sums = np.sum(_engine.computed(client, [dask.delayed(_noise)(block, k) for block in judged]), axis=0)
     noise = sums[:, :k] / np.maximum(sums[:, k:], 1.0)
     tables = [dask.array.from_delayed(dask.delayed(_table)(block), (rows, 4), dtype=np.float64)
               for block, rows in zip(judged, engine.part_rows, strict=True)]
-    return Audit(dask.array.concatenate(tables), engine.classes, noise)
+    return Audit(dask.array.concatenate(tables), engine.classes, noise, client)
 
 
-def _computed(client: Any, tasks: list[Any]) -> list[Any]:
-    import dask
-
-    if client is None:
-        return list(dask.compute(*tasks))
-    results: list[Any] = client.gather(client.compute(tasks))
-    return results
+def _scattered(first: int, rows: int, seed: int) -> NDArray[np.uint64]:
+    """64 bits for each row that depend on its number alone (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
 
 
 def _fold_of(first: int, rows: int, folds: int, seed: int) -> NDArray[np.uint64]:
     """The fold of each row, by its number alone."""
-    with np.errstate(over="ignore"):
-        numbers = np.arange(first, first + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
-        mixed = (numbers ^ (numbers >> np.uint64(31))) * _SCATTER
-        return (mixed >> np.uint64(33)) % np.uint64(folds)
+    return _scattered(first, rows, seed) % np.uint64(folds)
 
 
 def _kept(rows: _core.Partition, first: int, fold: int, folds: int, seed: int) -> _core.Partition:
@@ -216,10 +221,8 @@ def _kept(rows: _core.Partition, first: int, fold: int, folds: int, seed: int) -
     return rows.weighed((_fold_of(first, rows.rows, folds, seed) != fold).astype(np.float64))
 
 
-def _decided(x: Any, first: int, models: list[Any], seed: int) -> NDArray[np.float64]:
+def _decided(values: NDArray[Any], folds: NDArray[np.uint64], models: list[Any]) -> NDArray[np.float64]:
     """The decision values of each row by the fit made without it, of shape (rows, functions)."""
-    values = _parts.numbers(x)
-    folds = _fold_of(first, len(values), len(models), seed)
     out = np.zeros((len(values), models[0].coef_.shape[0]))
     for fold, model in enumerate(models):
         own = folds == fold
@@ -231,14 +234,25 @@ def _codes(y: Any, models: list[Any]) -> NDArray[np.intp]:
     return np.searchsorted(models[0].classes_, np.asarray(y).ravel())
 
 
-def _held_out(x: Any, y: Any, first: int, models: list[Any], seed: int, rows: int) -> tuple[Any, Any]:
-    """Some rows' decision values and classes. Runs on a worker."""
-    return _decided(x[:rows], first, models, seed), _codes(y, models)[:rows]
+def _held_out(
+    x: Any, y: Any, first: int, models: list[Any], seed: int, share: float, fewest: float
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
+    """Decision values, class and weight of some rows: that share of them, and of no class fewer than that. Runs on a worker.
+
+    A row stands for as many as it was chosen from.
+    """
+    values, codes = _parts.numbers(x), _codes(y, models)
+    counts = np.bincount(codes, minlength=len(models[0].classes_))
+    chance = np.minimum(1.0, np.maximum(share, fewest / np.maximum(counts, 1)))[codes]
+    chosen = (_scattered(first, len(codes), seed) >> np.uint64(11)) * 2.0**-53 < chance
+    folds = _fold_of(first, len(codes), len(models), seed)
+    return _decided(values[chosen], folds[chosen], models), codes[chosen], 1.0 / chance[chosen]
 
 
 def _judge(x: Any, y: Any, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
     """The table of a part, and its rows' chances summed up by the class they were given. Runs on a worker."""
-    f, given = _decided(x, first, models, seed), _codes(y, models)
+    values, given = _parts.numbers(x), _codes(y, models)
+    f = _decided(values, _fold_of(first, len(values), len(models), seed), models)
     k, n = len(models[0].classes_), len(given)
     table, sums = np.zeros((n, 4)), np.zeros((k, k + 1))
     if n == 0:

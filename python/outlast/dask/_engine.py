@@ -61,6 +61,16 @@ def _on_worker() -> bool:
     return True
 
 
+def computed(client: Any, tasks: list[Any]) -> list[Any]:
+    """The results of delayed tasks, by dask's threads where there is no client."""
+    import dask
+
+    if client is None:
+        return list(dask.compute(*tasks))
+    results: list[Any] = client.gather(client.compute(tasks))
+    return results
+
+
 def balanced(rows: list[int], holders: list[str | None], threads: dict[str, int]) -> list[str]:
     """The worker for each part: its holder, but parts move, the smallest that help first, while that shortens the longest wait.
 

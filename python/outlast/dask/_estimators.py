@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _capped, _core, _input, _lq, _progress, _truncated
 from .._estimator import KernelClassifier
@@ -52,17 +52,22 @@ class DaskClassifier(KernelClassifier):
         """
         collection = _parts.collect(X, y, sample_weight)
         client = client or _engine.current_client()
-        map = _maps.of(self, collection, client)
-        engine = _engine.Engine(collection._replace(columns=collection.columns._replace(map=map)), client, bool(self.fit_intercept))
-        return self._fitted_to(engine)
 
-    def _fitted_to(self, engine: _engine.Engine) -> Self:
-        """Fit to rows that are ready to be asked."""
-        classes = engine.classes
+        def read() -> _engine.Engine:
+            map = _maps.of(self, collection, client)
+            return _engine.Engine(collection._replace(columns=collection.columns._replace(map=map)), client, bool(self.fit_intercept))
+
+        return self._fitted_to(read)
+
+    def _fitted_to(self, read: Callable[[], _engine.Engine]) -> Self:
+        """Fit to rows that `read` makes ready to be asked."""
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        shared = self._shared_parameters(classes, classes)
         self.history_: list[tuple[int, float]] = []
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
+            watch.begin("reading")
+            engine = read()
+            classes = engine.classes
+            shared = self._shared_parameters(classes, classes)
             fitted = _core.fit_parts(
                 engine,
                 (engine.rows, engine.width),
@@ -136,7 +141,7 @@ class DaskClassifier(KernelClassifier):
         check_is_fitted(self)
         return self._by_parts(X, "predict", self.classes_.dtype, None)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None) -> float:
         """The share of the rows whose class is predicted right.
 
         Parameters
@@ -147,6 +152,8 @@ class DaskClassifier(KernelClassifier):
             Their classes.
         sample_weight : dask array or series, or array-like, default=None
             Weights of the rows.
+        client : distributed.Client, default=None
+            The cluster, as in `fit`: the estimator does not keep the one it was fitted with.
 
         Returns
         -------
@@ -160,7 +167,7 @@ class DaskClassifier(KernelClassifier):
         collection = _parts.collect(X, y, sample_weight)
         judge = dask.delayed(_right)
         parts = [judge(self, *part) for part in zip(collection.x, collection.y, collection.weights, strict=True)]
-        right, total = np.sum(dask.compute(*parts), axis=0)
+        right, total = np.sum(_engine.computed(client or _engine.current_client(), parts), axis=0)
         return float(right / total)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -225,7 +232,8 @@ def _predicted(rows: Any, model: DaskClassifier, method: str) -> NDArray[Any]:
 
 def _of_map(model: DaskClassifier, rows: Any, method: str) -> NDArray[Any]:
     """Predictions from the columns that the map makes."""
-    values: NDArray[Any] = np.asarray(model.map_.transform(_parts.numbers(rows)) @ model.coef_.T + model.intercept_)
+    checked = validate_data(model, rows, reset=False, **model._accepted(rows))
+    values: NDArray[Any] = np.asarray(model.map_.transform(_parts.numbers(checked)) @ model.coef_.T + model.intercept_)
     if method == "decision_function":
         return values[:, 0] if values.shape[1] == 1 else values
     codes = (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)

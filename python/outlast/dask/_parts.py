@@ -149,11 +149,21 @@ def numbers(block: Any) -> Any:
     """The values of a block as the core takes them: C order, float64 or float32."""
     if hasattr(block, "tocsr"):
         block = block.toarray()
-    values = np.asarray(block)
+    values = _of_columns(block) if hasattr(block, "dtypes") else np.asarray(block)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"dtype {values.dtype}, expected numbers")
     # what came over the network need not be aligned
     return np.require(values, dtype=np.float32 if values.dtype == np.float32 else np.float64, requirements=["C", "ALIGNED"])
+
+
+def _of_columns(frame: Any) -> NDArray[Any]:
+    """The values of a dataframe; as an array of their own, truth values beside numbers would be objects."""
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "fiub":
+            raise ValueError(f"column {name!r} has the dtype {dtype}, expected numbers")
+    short = all(dtype == np.float32 for dtype in frame.dtypes)
+    values: NDArray[Any] = frame.to_numpy(dtype=np.float32 if short else np.float64)
+    return values
 
 
 def guessed_centre(block: Any) -> NDArray[np.float64] | None:
@@ -188,11 +198,26 @@ def _moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.floa
         return mean, np.einsum("ij,ij->j", away, away)
 
 
-def some_rows(number: int, block: Any, rows: int, seed: int) -> Any:
-    """Rows of a block drawn at random. Runs on a worker."""
+class Drawn(NamedTuple):
+    """Rows, and the number that each drew."""
+
+    lots: NDArray[np.float64]
+    rows: NDArray[Any]
+
+
+def some_rows(number: int, block: Any, rows: int, seed: int) -> Drawn:
+    """The rows of a block that draw the smallest numbers. Runs on a worker."""
     values = numbers(block)
-    chosen = np.random.default_rng([seed, number]).choice(len(values), min(rows, len(values)), replace=False)
-    return values[np.sort(chosen)]
+    lots = np.random.default_rng([seed, number]).random(len(values))
+    chosen = np.sort(np.argsort(lots, kind="stable")[:rows])
+    return Drawn(lots[chosen], values[chosen])
+
+
+def smallest(drawn: Sequence[Drawn], rows: int) -> Drawn:
+    """Those of several blocks together. Runs on a worker."""
+    lots, values = np.concatenate([part.lots for part in drawn]), np.concatenate([part.rows for part in drawn])
+    chosen = np.sort(np.argsort(lots, kind="stable")[:rows])
+    return Drawn(lots[chosen], values[chosen])
 
 
 def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
