@@ -100,6 +100,7 @@ impl Work<'_> {
         loop {
             let last = width <= to;
             (theta, sums) = self.descend(theta, sums, width, !last)?;
+            self.post(&theta, width);
             if self.is_met(&theta, width) {
                 return Ok(None);
             }
@@ -107,8 +108,13 @@ impl Work<'_> {
                 break;
             }
             // where time is up this is the last pass, and what is told is told of this point
-            width = if self.control.out_of_time() { to } else { (NARROWING * width).max(to) };
-            sums = self.statistics(&theta, width)?;
+            let next = if self.control.out_of_time() { to } else { (NARROWING * width).max(to) };
+            sums = self.statistics(&theta, next)?;
+            // those that have ended the same width at the same time are known by now
+            if self.is_met(&theta, width) {
+                return Ok(None);
+            }
+            width = next;
         }
         let smoothed = self.penalty(&theta) + sums.loss;
         let (theta, trace) = if smoothed <= bound { (theta, vec![bound, smoothed]) } else { (start, vec![bound]) };

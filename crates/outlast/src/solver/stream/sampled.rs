@@ -2,8 +2,9 @@
 //!
 //! Its caps are made larger by the rows that each of its rows stands for. As many rows as tell scores to a few per cent are enough: the rest is
 //! Newton's method's. A truncated loss has several ends. Here these are the answer to the loss itself, and what Newton's method on the smoothed
-//! loss leads to on the sample: from the plain optimum, with a width that falls from 1/2, and from the answers on pieces of the sample. Those that come to
-//! the same place on the sample are one start.
+//! loss leads to on the sample: from there, from the plain optimum, with a width that falls from 1/2, and from the answers on pieces of the sample. Those that come to
+//! the same place are one start. One is given up where it is higher by more than chance allows: losses differ by no more than scores do, so that the difference of two
+//! sums has a standard error of at most sum c / sqrt(rows) times the distance of the scores.
 
 use super::passes::{Answer, Asking, Passes, Request};
 use super::rounds::{WIDEST, error};
@@ -19,15 +20,19 @@ use std::ops::Range;
 /// Relative gap of the sample's problem.
 const TOLERANCE: f64 = 1e-4;
 /// Rows that are solved: so many, or so many for each coefficient.
-const ENOUGH: usize = 20_000;
-const FOR_EACH: usize = 1000;
-/// Pieces of the sample that are fitted for further starts, and their fewest rows for each coefficient.
-const PIECES: usize = 8;
+const ENOUGH: usize = 10_000;
+const FOR_EACH: usize = 500;
+/// Pieces of the sample that are fitted for further starts, with one function and with several, which have more ends; what part of the sample they are, and their
+/// fewest rows for each coefficient.
+const PIECES: (usize, usize) = (2, 8);
+const PART: usize = 8;
 const LEAST_PIECE: usize = 40;
 /// Most starts.
 const MOST: usize = 4;
 /// Distance in scores, next to the width, within which two ends are one.
-const NEAR: f64 = 0.5;
+const NEAR: f64 = 1.0;
+/// Standard errors by which an end is higher on the sample if it is given up.
+const DEVIATIONS: f64 = 4.0;
 
 /// Rows that are solved for so many coefficients.
 pub(super) fn enough(size: usize) -> usize {
@@ -81,20 +86,30 @@ impl<'a> Sampled<'a> {
     pub fn starts(&self, loss: Loss, options: &Options, width: f64) -> Result<Vec<Vec<f64>>> {
         let (own, plain) = self.answers(loss, options)?;
         let Some(plain) = plain else { return Ok(vec![own]) };
-        let widest = WIDEST.min(self.given.spec.ceiling);
-        let rows = self.rows / PIECES;
-        let pieces = if rows < LEAST_PIECE * self.given.spec.size() { 0 } else { PIECES };
-        let from = error(&self.given.spec, rows as f64).clamp(width, widest.max(width));
-        let end = |at: usize| match at {
-            0 => self.descend(plain.clone(), widest, width),
-            _ => self.descend(self.solve((at - 1) * rows..at * rows, loss, options)?, from, width),
+        let spec = &self.given.spec;
+        let widest = WIDEST.min(spec.ceiling);
+        let rows = self.rows / PART;
+        let from = error(spec, rows as f64).clamp(width, widest.max(width));
+        let pieces = match rows < LEAST_PIECE * spec.size() {
+            true => 0,
+            false if spec.functions == 1 => PIECES.0,
+            false => PIECES.1,
         };
-        let mut ends = (0..=pieces).into_par_iter().map(end).collect::<Result<Vec<_>>>()?;
+        let end = |at: usize| match at {
+            0 => self.descend(own.clone(), width, width),
+            1 => self.descend(plain.clone(), widest, width),
+            _ => self.descend(self.solve((at - 2) * rows..(at - 1) * rows, loss, options)?, from, width),
+        };
+        let mut ends = (0..pieces + 2).into_par_iter().map(end).collect::<Result<Vec<_>>>()?;
         ends.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        let mut starts = vec![own];
-        for (theta, _) in ends {
-            let is_new = |start: &Vec<f64>| self.given.movement(start, &theta) > NEAR * width;
-            if starts.iter().all(is_new) && starts.len() < MOST {
+        let lowest = ends[0].1;
+        // all caps together, for a row of the sample
+        let cap = self.given.metric[spec.cols] / (self.rows as f64).sqrt();
+        let mut starts: Vec<Vec<f64>> = Vec::new();
+        for (theta, objective) in ends {
+            let apart = starts.iter().map(|start| self.given.movement(start, &theta)).fold(f64::INFINITY, f64::min);
+            let behind = starts.first().map_or(0.0, |first| DEVIATIONS * cap * self.given.movement(first, &theta));
+            if apart > NEAR * width && objective - lowest <= behind && starts.len() < MOST {
                 starts.push(theta);
             }
         }

@@ -49,16 +49,22 @@ impl Board {
 }
 
 impl Work<'_> {
-    /// Tells the other descents where this one has ended a width; whether one of them is ahead of it there.
+    /// Tells the other descents where this one has ended a width.
+    pub(super) fn post(&self, theta: &[f64], width: f64) {
+        if let Some((place, board)) = self.board {
+            board.locked(|reached| reached.new.push((place, State { theta: theta.to_vec(), width })));
+        }
+    }
+
+    /// Whether one of the others is ahead of this one at the end of a width.
     pub(super) fn is_met(&self, theta: &[f64], width: f64) -> bool {
         let Some((place, board)) = self.board else { return false };
-        let known = board.locked(|reached| {
-            reached.new.push((place, State { theta: theta.to_vec(), width }));
-            // ahead: at a narrower width, or the first of several at the same; so there is always one that goes on
+        let ahead = board.locked(|reached| {
+            // at a narrower width, or the first of several at the same; so there is always one that goes on
             let ahead = |(other, state): &&(usize, State)| (state.width, *other) < (width, place) && *other != place;
             reached.known.iter().filter(ahead).map(|(_, state)| state.theta.clone()).collect::<Vec<_>>()
         });
-        known.iter().any(|other| self.given.movement(other, theta) <= NEAR * width)
+        ahead.iter().any(|other| self.given.movement(other, theta) <= NEAR * width)
     }
 
     /// What each of some descents comes to.
@@ -322,6 +328,7 @@ mod tests {
             let at = |theta: &Vec<f64>, width: f64| -> Descent<bool> {
                 let theta = theta.clone();
                 Box::new(move |work| {
+                    work.post(&theta, width);
                     assert!(!work.is_met(&theta, width), "nothing is known before a pass");
                     work.statistics(&theta, width)?;
                     Ok(work.is_met(&theta, width))
