@@ -65,6 +65,8 @@ const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// Most rows gathered, and of a sample; more is of no use.
 const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
+/// Fewest rows of a sample.
+const FEWEST_SAMPLED: usize = 500;
 /// Rows of the sample that tell how far scores move.
 const MOST_MOVED: usize = 4000;
 /// Fewest rows that can be gathered at once.
@@ -309,15 +311,11 @@ impl Work<'_> {
     }
 }
 
-/// Rows of the sample that a solve with so much memory wants. Where there are known to be more rows than that, they are not solved in memory,
-/// and fewer will do.
+/// Rows of the sample that a solve with so much memory wants; fewer where there are known to be very many rows.
 pub fn sample_size(cols: usize, classes: usize, memory: usize, rows: Option<u64>) -> usize {
-    let most = room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED);
+    let most = room(cols, classes, memory).clamp(FEWEST_SAMPLED, MOST_SAMPLED);
     let functions = if classes == 2 { 1 } else { classes };
-    match rows {
-        Some(rows) if rows > most as u64 => most.min(sampled::enough(functions.saturating_mul(cols + 1))),
-        _ => most,
-    }
+    rows.map_or(most, |rows| sampled::solved(most, rows, functions.saturating_mul(cols + 1)))
 }
 
 /// Rows there is room for: features, and what the sample's solver keeps of them.

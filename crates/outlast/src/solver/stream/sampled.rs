@@ -22,7 +22,9 @@ const TOLERANCE: f64 = 1e-4;
 /// Rows that are solved: so many, or so many for each coefficient.
 const ENOUGH: usize = 10_000;
 const FOR_EACH: usize = 500;
-/// Pieces of the sample that are fitted for further starts, with one function and with several, which have more ends; what part of the sample they are, and their
+/// How many times as many rows there may be for a sample to be a good part of them.
+const AMPLE: u64 = 8;
+/// Pieces of the sample that are fitted for further starts: with one function and very many rows, and else, where there are more ends; what part of the sample they are, and their
 /// fewest rows for each coefficient.
 const PIECES: (usize, usize) = (2, 8);
 const PART: usize = 8;
@@ -30,13 +32,17 @@ const LEAST_PIECE: usize = 40;
 /// Most starts.
 const MOST: usize = 4;
 /// Distance in scores, next to the width, within which two ends are one.
-const NEAR: f64 = 1.0;
+const NEAR: f64 = 0.5;
 /// Standard errors by which an end is higher on the sample if it is given up.
 const DEVIATIONS: f64 = 4.0;
 
-/// Rows that are solved for so many coefficients.
-pub(super) fn enough(size: usize) -> usize {
-    ENOUGH.max(FOR_EACH.saturating_mul(size))
+/// Rows that are solved of a sample of so many, for so many coefficients: all where they are a good part of all there are, and passes cost little next to them.
+pub(super) fn solved(sample: usize, total: u64, size: usize) -> usize {
+    if is_ample(sample, total) { sample } else { sample.min(ENOUGH.max(FOR_EACH.saturating_mul(size))) }
+}
+
+fn is_ample(sample: usize, total: u64) -> bool {
+    total <= AMPLE.saturating_mul(sample as u64)
 }
 
 /// What it takes to solve it; threads may share it.
@@ -63,8 +69,8 @@ impl Passes for Held<'_> {
 
 impl<'a> Sampled<'a> {
     pub fn new(given: &'a Given<'a>, control: &'a Control<'a>) -> Sampled<'a> {
-        let rows = given.survey.sample().rows().min(enough(given.spec.size()));
-        Sampled { given, rows, control }
+        let survey = given.survey;
+        Sampled { given, rows: solved(survey.sample().rows(), survey.total(), given.spec.size()), control }
     }
 
     /// How far off its scores are.
@@ -92,8 +98,8 @@ impl<'a> Sampled<'a> {
         let from = error(spec, rows as f64).clamp(width, widest.max(width));
         let pieces = match rows < LEAST_PIECE * spec.size() {
             true => 0,
-            false if spec.functions == 1 => PIECES.0,
-            false => PIECES.1,
+            false if spec.functions > 1 || is_ample(self.rows, self.given.survey.total()) => PIECES.1,
+            false => PIECES.0,
         };
         let end = |at: usize| match at {
             0 => self.descend(own.clone(), width, width),

@@ -9,6 +9,7 @@
 use super::band::Band;
 use super::rounds::Best;
 use super::sums::Sums;
+use super::together::Descent;
 use super::{Shape, Work};
 use crate::error::Result;
 use crate::solver::{Options, Status};
@@ -31,17 +32,19 @@ impl Work<'_> {
         if starts.is_empty() {
             starts.push(vec![0.0; self.given.spec.size()]);
         }
-        let mut best: Option<Best> = None;
-        for start in starts {
-            if best.is_some() && self.control.out_of_time() {
-                break;
+        let mut ends: Vec<Best> = Vec::new();
+        if self.given.spec.wide || starts.len() == 1 {
+            for start in starts {
+                if ends.is_empty() || !self.control.out_of_time() {
+                    ends.push(self.narrow(start, options)?);
+                }
             }
-            let end = self.narrow(start, options)?;
-            if best.as_ref().is_none_or(|best| end.objective < best.objective) {
-                best = Some(end);
-            }
+        } else {
+            let descent = |start: Vec<f64>| -> Descent<Best> { Box::new(move |work| work.narrow(start, options)) };
+            ends = self.together(starts.into_iter().map(descent).collect())?;
         }
-        let mut best = best.unwrap_or_else(|| unreachable!("there is a start"));
+        let lowest = ends.into_iter().min_by(|a, b| a.objective.total_cmp(&b.objective));
+        let mut best = lowest.unwrap_or_else(|| unreachable!("there is a start"));
         if self.given.spec.shape == Shape::Margin && self.given.spec.ceiling.is_finite() {
             let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
             best.outliers = self.gather(&here, None, 0)?.outliers;
