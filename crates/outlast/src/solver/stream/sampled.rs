@@ -29,8 +29,8 @@ const AMPLE: u64 = 8;
 const PIECES: (usize, usize) = (2, 8);
 const PART: usize = 8;
 const LEAST_PIECE: usize = 40;
-/// Most starts.
-const MOST: usize = 4;
+/// Most starts, with very many rows and else.
+const MOST: (usize, usize) = (4, 8);
 /// Distance in scores, next to the width, within which two ends are one.
 const NEAR: f64 = 0.5;
 /// Standard errors by which an end is higher on the sample if it is given up.
@@ -96,9 +96,11 @@ impl<'a> Sampled<'a> {
         let widest = WIDEST.min(spec.ceiling);
         let rows = self.rows / PART;
         let from = error(spec, rows as f64).clamp(width, widest.max(width));
+        let ample = is_ample(self.rows, self.given.survey.total());
+        let most = if ample { MOST.1 } else { MOST.0 };
         let pieces = match rows < LEAST_PIECE * spec.size() {
             true => 0,
-            false if spec.functions > 1 || is_ample(self.rows, self.given.survey.total()) => PIECES.1,
+            false if spec.functions > 1 || ample => PIECES.1,
             false => PIECES.0,
         };
         let end = |at: usize| match at {
@@ -115,7 +117,7 @@ impl<'a> Sampled<'a> {
         for (theta, objective) in ends {
             let apart = starts.iter().map(|start| self.given.movement(start, &theta)).fold(f64::INFINITY, f64::min);
             let behind = starts.first().map_or(0.0, |first| DEVIATIONS * cap * self.given.movement(first, &theta));
-            if apart > NEAR * width && objective - lowest <= behind && starts.len() < MOST {
+            if apart > NEAR * width && objective - lowest <= behind && starts.len() < most {
                 starts.push(theta);
             }
         }
