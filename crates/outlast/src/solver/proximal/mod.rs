@@ -43,7 +43,7 @@ use crate::error::{Error, Result};
 use crate::problem::lq::{size, touching};
 use crate::problem::{KernelFunction, Loss, LqProblem, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
-pub(in crate::solver) use columns::{by_column, units};
+pub(in crate::solver) use columns::{by_column, pieces, units};
 use engine::Engine;
 use many::Many;
 use rows::Rows;
