@@ -209,6 +209,32 @@ fn repeated_columns_share_and_rows_are_weights() {
     }
 }
 
+/// Equal rows become one, and count as often in the paper's start: its end is no lower on them either, and a row of weight 3 is three
+/// rows to it.
+#[test]
+fn repeated_rows_hide_no_start() {
+    for (k, seed) in [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)] {
+        let data = Data::new(36, 5, k, 1.0, 700 + seed);
+        let times: Vec<f64> = (0..36).map(|row| [1.0, 1.0, 5.0, 2.0][(row * row + row / 7) % 4]).collect();
+        let written: Vec<usize> = (0..36).flat_map(|row| std::iter::repeat_n(row, times[row] as usize)).collect();
+        let values: Vec<f64> = written.iter().flat_map(|row| &data.values[5 * row..5 * row + 5]).copied().collect();
+        let codes: Vec<u32> = written.iter().map(|&row| data.codes[row]).collect();
+        let x = Dense::new(written.len(), 5, values).unwrap();
+        for (q, c) in [(0.3, 0.1), (0.5, 0.1), (0.7, 0.3)] {
+            let lq = Lq::new(c).q(q);
+            let paper = lq.clone().solver("lqa").fit(&x, &codes[..]).unwrap();
+            let found = lq.fit(&x, &codes[..]).unwrap();
+            let (a, b) = (found.summary.objective, paper.summary.objective);
+            assert!(a <= b * (1.0 + 1e-9), "k {k}, seed {seed}, q {q}: {a} {b}");
+            let request = FitRequest { sample_weight: Some(&times), ..FitRequest::default() };
+            let weighted = lq.solver("lqa").fit_with(&data.dense(), &data.codes[..], &request).unwrap();
+            let (one, other) = (&paper.summary.trace, &weighted.summary.trace);
+            assert!(one.len() > 3 && one.len() == other.len());
+            assert!(one.iter().zip(other).all(|(a, b)| relative(*a, *b) < 1e-9), "k {k}, seed {seed}, q {q}");
+        }
+    }
+}
+
 #[test]
 fn many_sparse_columns_are_taken() {
     let (n, d) = (100, 50_000);

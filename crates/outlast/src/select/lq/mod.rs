@@ -19,7 +19,7 @@ use super::tune::score::Payoff;
 use super::tune::{Axis, Cell, Ended, Judge, Nested, Rule, SEARCH_TIME, State, Tuned, grid, nested, tuned};
 use crate::data::{Design, FeatureMap, Labels, Scaling, Standardized, Target};
 use crate::error::{Error, Result, quoted};
-use crate::model::{COPIES, Estimator, FitRequest, Lq, Model, check_memory, unscaled};
+use crate::model::{Estimator, FitRequest, Lq, Model, unscaled};
 use crate::problem::Kernel;
 use crate::solver::{Care, Solution, Start, Status};
 use rayon::prelude::*;
@@ -160,7 +160,7 @@ impl LqSearch {
         self.check()?;
         // the columns as they came; what the feature map makes of them is looked at on their scale
         self.base.clone().feature_map(FeatureMap::Identity).check_data(x, labels, request)?;
-        check_memory(x.cols(), labels.classes().len(), COPIES.max(self.cs.len().saturating_mul(self.qs.len())))?;
+        self.base.check_search_memory(x, labels, self.cs.len().saturating_mul(self.qs.len()))?;
         let data = Labelled { x, labels, weights: request.sample_weight };
         let other = match tuning {
             Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),

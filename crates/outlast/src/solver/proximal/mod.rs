@@ -106,6 +106,7 @@ fn rates_of_lq(problem: &TwoClass, options: &Options, control: &Control) -> Resu
         classes: 2,
         functions: 1,
         caps: problem.caps,
+        counts: None,
         cost: None,
         q,
         intercept: problem.intercept,

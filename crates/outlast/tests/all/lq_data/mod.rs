@@ -56,6 +56,7 @@ impl Data {
             classes: self.k,
             functions: self.functions,
             caps: &self.caps,
+            counts: None,
             cost: self.cost.as_deref(),
             q,
             intercept,
