@@ -4,8 +4,8 @@
 //! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
 //! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
 //! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
-//! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path, which was judged, followed to the
-//! tolerance of a fit.
+//! variables on all rows is taken, then that of the smaller C. The model is what a fit at that point finds with the local minimum of the
+//! path, which was judged, among its starts: for q < 1 another one only if it is lower.
 
 mod values;
 mod walk;
@@ -323,13 +323,11 @@ impl LqSearch {
         Ok(LqChoice { tuned, path, stability })
     }
 
-    /// The chosen point, followed from where it was judged.
+    /// The chosen point as a fit of its own finds it, what was judged among its starts.
     fn refit(&self, rows: &Owned, found: &Solution, (c, q): (f64, f64), request: &FitRequest) -> Result<Model> {
         let (weights, intercepts) = (found.weights.clone(), found.intercepts.clone());
         let start = Start { expansion: Vec::new(), weights, intercepts };
-        // a convex problem has one minimum, whatever its start; what was not reached in time is no minimum
-        let care = if q < 1.0 && found.status != Status::TimeLimit { Care::Follow } else { Care::Full };
-        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), care)
+        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), Care::Full)
     }
 
     /// The path as users see it.
