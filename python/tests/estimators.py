@@ -51,6 +51,7 @@ VARIANTS = [
     TruncatedSVC(class_weight="balanced"),
     LqSVC(q=0.5),
     LqSVC(q=1.5),
+    LqSVC(solver="lqa"),
     LqSVC(feature_map="squares"),
     AblationSVC("rod", inlier_fraction=0.9),
     AblationSVC("rod", inlier_fraction=0.9, kernel="rbf", tol=1e-8),

@@ -21,8 +21,9 @@ use crate::solver::{Care, Options, Solution, Start, lq};
 /// Most steps unless asked otherwise: the paper's algorithm takes hundreds.
 const MAX_ITER: usize = 1000;
 
-/// Lists of all coefficients that are held at a time.
-pub(crate) const COPIES: usize = 4;
+/// Lists of all coefficients that a fit holds at a time: rates, sums and points; for q < 1 some ten starts and where they lead as well.
+const COPIES: usize = 8;
+const COPIES_OF_STARTS: usize = 24;
 
 /// Parameters of the L_q machine.
 ///
@@ -131,9 +132,17 @@ impl Lq {
         fit::check_shapes(x, labels, request)?;
         x.check_finite()?;
         self.on_columns(x, |mapped| {
-            check_memory(mapped.cols(), fit::functions(labels), COPIES)?;
+            check_memory(mapped.cols(), fit::functions(labels), copies(self.q))?;
             mapped.check_finite().map_err(|error| in_terms_of_x(error, x))
         })
+    }
+
+    /// Refuses more columns than there is memory for in a search of that many points: all rows hold a solution for each, and so does every
+    /// split that is at work.
+    pub(crate) fn check_search_memory(&self, x: &dyn Design, labels: &Labels, points: usize) -> Result<()> {
+        let threads = self.common.threads.unwrap_or_else(rayon::current_num_threads);
+        let lists = points.saturating_add(COPIES_OF_STARTS).saturating_mul(threads.saturating_add(1));
+        self.on_columns(x, |mapped| check_memory(mapped.cols(), fit::functions(labels), lists))
     }
 
     /// Refuses a C beyond what can be told apart from infinity: as a cap, C times weights and costs.
@@ -157,12 +166,13 @@ impl Lq {
         }
     }
 
-    /// The problem on columns already mapped.
+    /// The problem on columns already mapped; `counts` are the caps of C = 1.
     pub(crate) fn problem<'a>(
         &self,
         x: &'a dyn Design,
         labels: &'a Labels,
         caps: &'a [f64],
+        counts: &'a [f64],
         cost: Option<&'a [f64]>,
     ) -> LqProblem<'a> {
         LqProblem {
@@ -171,6 +181,7 @@ impl Lq {
             classes: labels.classes().len(),
             functions: fit::functions(labels),
             caps,
+            counts: Some(counts),
             cost,
             q: self.q,
             intercept: self.common.fit_intercept,
@@ -199,11 +210,12 @@ impl Lq {
             let paper = self.solver == lq::LQA;
             let tolerance = if paper { self.common.tol } else { self.tolerance(mapped, labels) };
             let solve = |x: &dyn Design, labels: &Labels, caps: &[f64], start: Option<Start>| {
-                let problem = self.problem(x, labels, caps, cost.as_deref());
+                let counts: Vec<f64> = caps.iter().map(|cap| cap / self.common.c).collect();
+                let problem = self.problem(x, labels, caps, &counts, cost.as_deref());
                 let options = Options { care, ..self.common.options(tolerance, start) };
                 lq::solve(&problem, &self.solver, &options, &request.control)
             };
-            if paper || !self.is_small(mapped, labels) {
+            if !self.is_small(mapped, labels) {
                 return solve(mapped, labels, &caps, start);
             }
             let few = Condensed::new(mapped, labels, &caps)?;
@@ -246,7 +258,7 @@ impl Lq {
         let cost = self.costs(&labels)?;
         self.in_pool(|| {
             let solutions = self.on_columns(x, |mapped| {
-                let problem = self.problem(mapped, &labels, &caps, cost.as_deref());
+                let problem = self.problem(mapped, &labels, &caps, &caps, cost.as_deref());
                 let options = self.common.options(self.tolerance(mapped, &labels), None);
                 lq::Path { cs, qs: &[self.q], screening: true, guide: None, absolute: None }.solve(
                     &problem,
@@ -292,6 +304,11 @@ impl Lq {
         };
         Ok(Model { predictor, summary, training: Some(training) })
     }
+}
+
+/// Lists of all coefficients that a fit holds at a time.
+pub(crate) fn copies(q: f64) -> usize {
+    if q < 1.0 { COPIES_OF_STARTS } else { COPIES }
 }
 
 /// Refuses more columns than there is memory for that many copies of the coefficients of.
@@ -368,3 +385,27 @@ impl Estimator for Lq {
 }
 
 shared_parameters!(Lq);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Csr;
+
+    /// Below the most columns there may be at all, it is memory that does not suffice.
+    #[test]
+    fn what_memory_can_not_hold_is_refused_by_name() {
+        assert!(check_memory(1000, 3, COPIES_OF_STARTS).is_ok());
+        let cols = 1 << 31;
+        let told = check_memory(cols, 4, 1 << 30).unwrap_err().to_string();
+        assert!(told.contains("2147483648 columns") && told.contains("do not fit into memory"), "{told}");
+        let x = Csr::new(2, cols, vec![0, 1, 2], vec![0, 0], vec![1.0, -1.0]).unwrap();
+        let labels = Labels::new([0, 1]);
+        let few = Csr::new(2, 10, vec![0, 1, 2], vec![0, 0], vec![1.0, -1.0]).unwrap();
+        let lq = Lq::new(1.0).threads(3);
+        // one list for each point would be within the range of addresses; all rows and three splits at work are not
+        let points = (isize::MAX as usize / 8 / cols) / 2;
+        let told = lq.check_search_memory(&x, &labels, points).unwrap_err().to_string();
+        assert!(told.contains("do not fit into memory"), "{told}");
+        assert!(lq.check_search_memory(&few, &labels, 120).is_ok());
+    }
+}

@@ -32,7 +32,7 @@ pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
 pub use inliers::Inliers;
 pub use lq::Lq;
-pub(crate) use lq::{COPIES, check_memory};
+pub(crate) use lq::{check_memory, copies};
 pub use payoff::{Baseline, CostForm};
 pub use predictor::{Function, Predictor, Rows};
 pub use probability::{Family, Probabilities, Probability, pairs};

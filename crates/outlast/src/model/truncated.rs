@@ -13,7 +13,7 @@
 use super::common::shared_parameters;
 use super::payoff::{Baseline, CostForm, Payoff};
 use super::{
-    COPIES, Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, fit, truncated_fit,
+    Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, copies, fit, truncated_fit,
 };
 use crate::data::{Design, Labels};
 use crate::error::{Error, Result};
@@ -204,7 +204,8 @@ impl Truncated {
     pub(crate) fn check_data(&self, x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
         fit::check_shapes(x, labels, request)?;
         if self.penalty != Penalty::L2 {
-            check_memory(x.cols(), fit::functions(labels), COPIES)?;
+            let q = if self.penalty == Penalty::Lq { self.q } else { 1.0 };
+            check_memory(x.cols(), fit::functions(labels), copies(q))?;
         }
         x.check_finite()
     }

@@ -37,6 +37,8 @@ pub struct LqProblem<'a> {
     pub functions: usize,
     /// C times the weight of each row, >= 0; with costs below 1e200.
     pub caps: &'a [f64],
+    /// How often each row counts where rows are counted, as the start of the paper's algorithm does; once, if not given.
+    pub counts: Option<&'a [f64]>,
     /// Factors on the terms, classes x classes, row = true class; without them all 1.
     pub cost: Option<&'a [f64]>,
     /// The exponent, 0 < q <= 2.
@@ -175,6 +177,23 @@ impl<'a> LqProblem<'a> {
 pub fn touching(weights: &[f64], q: f64) -> Vec<f64> {
     let of = |w: &f64| if q == 1.0 { 1.0 } else { q * power(w.abs(), q - 1.0) };
     weights.iter().map(of).collect()
+}
+
+/// Sets columns of w (functions x columns) to 0 that cost more than they can save: sum_j |w_cj|^q >= sum_j G_cj |w_cj|, where G bounds the
+/// slope of the loss in each coefficient. The objective does not rise. Whether there were any.
+pub fn clear(weights: &mut [f64], steepest: &[f64], q: f64, functions: usize) -> bool {
+    let d = weights.len() / functions.max(1);
+    let mut cleared = false;
+    for column in 0..d {
+        let entries = || (0..functions).map(|j| (weights[j * d + column].abs(), steepest[j * d + column]));
+        let cost: f64 = entries().map(|(w, _)| power(w, q)).sum();
+        let saved: f64 = entries().map(|(w, g)| w * g).sum();
+        if cost > 0.0 && cost >= saved {
+            (0..functions).for_each(|j| weights[j * d + column] = 0.0);
+            cleared = true;
+        }
+    }
+    cleared
 }
 
 /// x^p with the common cases done exactly; 0^p is infinite for p < 0.

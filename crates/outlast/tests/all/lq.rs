@@ -1,11 +1,12 @@
 //! The L_q machine against a general conic solver and itself written differently.
 
 use crate::common::relative;
-use crate::lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options};
+use crate::lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, judge, options};
 use outlast::data::Design;
 use outlast::problem::LqProblem;
 use outlast::solver::{Options, lq};
-use outlast::{Control, Progress};
+use outlast::{Control, FitRequest, Lq, Progress};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
@@ -134,6 +135,91 @@ fn the_paper_s_last_digits_are_no_lower() {
         let found = data.solve_with(&data.dense(), 0.5, true, "auto", &options(1e-6));
         let (a, b) = (found.objective, paper.objective);
         assert!(a <= b * (1.0 + 1e-9), "k {k}, seed {seed}: {a} {b}, {:e}", a / b - 1.0);
+    }
+}
+
+/// The end that `solver="lqa"` comes to by itself, with its own limits, at a size that is not cheap; with costs and weights, some of
+/// them 0, at sizes of every kind.
+#[test]
+fn the_paper_s_own_end_is_no_lower_whatever_rows_cost() {
+    let model = |lq: &Lq, data: &Data, c: f64| {
+        let weights: Vec<f64> = data.caps.iter().map(|cap| cap / c).collect();
+        let request = FitRequest { sample_weight: Some(&weights), ..FitRequest::default() };
+        lq.fit_with(&data.dense(), &data.codes[..], &request).unwrap()
+    };
+    let sizes = [
+        (60, 10, 2, 0.3, 0.5),
+        (50, 8, 3, 0.3, 0.3),
+        (30, 60, 2, 1.0, 0.8),
+        (40, 50, 3, 0.5, 0.5),
+        (4000, 160, 2, 0.02, 0.8),
+    ];
+    for (n, d, k, c, q) in sizes {
+        let data = Data::new(n, d, k, c, 61).varied(5);
+        let cost = data.cost.as_ref().unwrap().chunks(k).map(<[f64]>::to_vec).collect();
+        let lq = Lq::new(c).q(q).cost(cost);
+        let (found, paper) = (model(&lq, &data, c), model(&lq.clone().solver("lqa"), &data, c));
+        let (a, b) = (found.summary.objective, paper.summary.objective);
+        assert!(a <= b * (1.0 + 1e-9), "{n} x {d}, k {k}, q {q}: {a} {b}, {:e}", a / b - 1.0);
+        assert!(!found.selected().unwrap().is_empty() && paper.summary.trace.len() > 3, "{n} x {d}: trivial");
+    }
+}
+
+/// However the last step ended, no column is left that costs more than it can save.
+#[test]
+fn nothing_is_left_below_the_threshold() {
+    for (k, q, c) in [(2, 0.3, 0.1), (2, 0.5, 0.1), (2, 0.8, 0.1), (3, 0.5, 0.4)] {
+        let data = Data::new(60, 30, k, c, 400);
+        let x = data.dense();
+        let problem = data.problem(&x, q, true);
+        let (m, d) = (data.functions, data.d);
+        // a start with too many columns
+        let caps: Vec<f64> = data.caps.iter().map(|cap| 30.0 * cap).collect();
+        let convex = LqProblem { q: 1.0, caps: &caps, ..problem };
+        let start = lq::solve(&convex, "auto", &options(1e-6), &Control::default()).unwrap();
+        let steepest = |j: usize, column: usize| -> f64 {
+            (0..data.n).map(|row| problem.cap(row, j) * data.values[row * d + column].abs()).sum()
+        };
+        for steps in [1, 2, 1000] {
+            let options = Options { max_steps: steps, ..options(1e-6) };
+            let weights = start.weights.as_deref().unwrap();
+            let found = lq::descend(&problem, weights, &start.intercepts, &options, &Control::default()).unwrap();
+            judge(&problem, &found, false);
+            assert!(found.trace.len() <= steps + 1);
+            let weights = found.weights.unwrap();
+            assert!(weights.iter().any(|w| *w != 0.0), "k {k} q {q}: nothing is left");
+            for column in 0..d {
+                let entries = || (0..m).map(|j| (weights[j * d + column].abs(), steepest(j, column)));
+                let cost: f64 = entries().map(|(w, _)| w.powf(q)).sum();
+                let saved: f64 = entries().map(|(w, steepest)| w * steepest).sum();
+                assert!(cost == 0.0 || cost < saved, "k {k} q {q}, {steps} steps, column {column}: {cost} {saved}");
+                let least = |steepest: f64| (q / steepest).powf(1.0 / (1.0 - q));
+                assert!(m > 1 || entries().all(|(w, steepest)| w == 0.0 || w >= least(steepest)));
+            }
+        }
+    }
+}
+
+/// Starts are followed side by side and told of as one: steps are counted up, and the objective does not rise.
+#[test]
+fn reports_of_what_goes_on_side_by_side_do_not_mix() {
+    let data = Data::new(150, 40, 3, 0.5, 78);
+    let told: Mutex<Vec<Progress>> = Mutex::new(Vec::new());
+    let watch = |progress: Progress| told.lock().unwrap().push(progress);
+    let request = FitRequest { control: Control::default().progress(&watch), ..FitRequest::default() };
+    let lq = Lq::new(0.5).q(0.5).threads(3);
+    lq.fit_with(&data.dense(), &data.codes[..], &request).unwrap();
+    let told = told.into_inner().unwrap();
+    for (stage, least) in [("starts", 5), ("exchanges", 1), ("reweighting", 1)] {
+        let of_stage: Vec<&Progress> = told.iter().filter(|progress| progress.stage == stage).collect();
+        assert!(of_stage.len() >= least, "{stage}: {}", of_stage.len());
+        for pair in of_stage.windows(2) {
+            let (before, after) = (pair[0], pair[1]);
+            let again = after.step <= 1 && after.step <= before.step;
+            let falls = before.objective.is_nan() || after.objective <= before.objective * (1.0 + 1e-9);
+            let next = after.step == before.step || after.step == before.step + 1;
+            assert!(again || next && falls, "{before:?}, then {after:?}");
+        }
     }
 }
 

@@ -327,3 +327,20 @@ fn columns_without_spread_and_of_every_size() {
         assert!(!found.tuned.model.selected().unwrap().contains(&1));
     }
 }
+
+/// The model is what a fit at the chosen point would find, or lower, and so never above the paper's algorithm.
+#[test]
+fn the_model_is_no_worse_than_a_fit_of_its_own() {
+    for (n, d, k, cs) in [(40, 60, 2, vec![0.3, 10.0]), (50, 8, 3, vec![0.3, 10.0])] {
+        let data = Data::new(n, d, k, 1.0, 31);
+        let search = LqSearch::new(cs, vec![0.5]).standardize(false);
+        let found = search.fit(&data.dense(), &data.codes[..]).unwrap();
+        let lq = Lq::new(found.point().c).q(0.5);
+        let model = found.tuned.model.summary.objective;
+        assert!(model <= found.point().objective * (1.0 + SAME));
+        for own in [lq.clone(), lq.solver("lqa")] {
+            let own = own.fit(&data.dense(), &data.codes[..]).unwrap().summary.objective;
+            assert!(model <= own * (1.0 + SAME), "{n} x {d}, C {}: {model} {own}", found.point().c);
+        }
+    }
+}

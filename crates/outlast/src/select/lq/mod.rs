@@ -4,8 +4,8 @@
 //! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
 //! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
 //! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
-//! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path, which was judged, followed to the
-//! tolerance of a fit.
+//! variables on all rows is taken, then that of the smaller C. The model is what a fit at that point finds with the local minimum of the
+//! path, which was judged, among its starts: for q < 1 another one only if it is lower.
 
 mod values;
 mod walk;
@@ -19,7 +19,7 @@ use super::tune::score::Payoff;
 use super::tune::{Axis, Cell, Ended, Judge, Nested, Rule, SEARCH_TIME, State, Tuned, grid, nested, tuned};
 use crate::data::{Design, FeatureMap, Labels, Scaling, Standardized, Target};
 use crate::error::{Error, Result, quoted};
-use crate::model::{COPIES, Estimator, FitRequest, Lq, Model, check_memory, unscaled};
+use crate::model::{Estimator, FitRequest, Lq, Model, unscaled};
 use crate::problem::Kernel;
 use crate::solver::{Care, Solution, Start, Status};
 use rayon::prelude::*;
@@ -160,7 +160,7 @@ impl LqSearch {
         self.check()?;
         // the columns as they came; what the feature map makes of them is looked at on their scale
         self.base.clone().feature_map(FeatureMap::Identity).check_data(x, labels, request)?;
-        check_memory(x.cols(), labels.classes().len(), COPIES.max(self.cs.len().saturating_mul(self.qs.len())))?;
+        self.base.check_search_memory(x, labels, self.cs.len().saturating_mul(self.qs.len()))?;
         let data = Labelled { x, labels, weights: request.sample_weight };
         let other = match tuning {
             Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),
@@ -323,13 +323,11 @@ impl LqSearch {
         Ok(LqChoice { tuned, path, stability })
     }
 
-    /// The chosen point, followed from where it was judged.
+    /// The chosen point as a fit of its own finds it, what was judged among its starts.
     fn refit(&self, rows: &Owned, found: &Solution, (c, q): (f64, f64), request: &FitRequest) -> Result<Model> {
         let (weights, intercepts) = (found.weights.clone(), found.intercepts.clone());
         let start = Start { expansion: Vec::new(), weights, intercepts };
-        // a convex problem has one minimum, whatever its start; what was not reached in time is no minimum
-        let care = if q < 1.0 && found.status != Status::TimeLimit { Care::Follow } else { Care::Full };
-        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), care)
+        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), Care::Full)
     }
 
     /// The path as users see it.

@@ -186,8 +186,8 @@ impl Walk<'_> {
             };
             let fewer = few.as_ref().map(|few| Repeated::new(mapped, few.rows.clone()));
             let problem = match (&few, &fewer) {
-                (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, self.cost),
-                _ => self.base.problem(mapped, labels, &caps, self.cost),
+                (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, &few.caps, self.cost),
+                _ => self.base.problem(mapped, labels, &caps, &caps, self.cost),
             };
             run(&View { problem: &problem, few: few.as_ref(), mapped, caps: &caps })
         })

@@ -2,8 +2,8 @@
 //!
 //! Columns are standardised to mean 0 and variance 1 over all rows. With the class means m_j and the pooled covariance S of the
 //! standardised columns, w_j = S^-1 m_j and b_j = -1/2 m_j'w_j + log(share of class j), less their means over the classes; for one
-//! function w = w_2 - w_1, b = b_2 - b_1. Where there are no fewer columns than rows S is replaced by S + 0.01 I. Rows without weight do
-//! not count.
+//! function w = w_2 - w_1, b = b_2 - b_1. Where there are no fewer columns than rows S is replaced by S + 0.01 I. A row counts as often
+//! as the problem says, so that equal rows may be one, and not at all without weight.
 
 use super::normal::{columns_gram, rows_gram};
 use crate::data::{Dense, Repeated};
@@ -19,20 +19,19 @@ const FAR: f64 = 1e4;
 /// Coefficients (functions x columns) and intercepts.
 pub(super) fn start(problem: &LqProblem) -> Option<(Vec<f64>, Vec<f64>)> {
     let (d, k) = (problem.x.cols(), problem.classes);
-    let rows: Vec<usize> = (0..problem.rows()).filter(|&row| problem.caps[row] > 0.0).collect();
+    let rows = Rows::new(problem);
     let moments = Moments::new(problem, &rows);
     if moments.are_extreme() {
         return start_on_standardized(problem, &moments);
     }
-    let freedom = (rows.len() as f64 - k as f64).max(1.0);
-    let pooled = Pooled::new(Deviations::new(problem, &rows, &moments), freedom)?;
+    let pooled = Pooled::new(Deviations::new(problem, &rows, &moments))?;
     let mut weights = vec![0.0; k * d];
     let mut intercepts = vec![0.0; k];
     for j in 0..k {
         let mean: Vec<f64> = (0..d).map(|column| moments.standardized(j, column)).collect();
         let w = pooled.solve(&mean);
         // back to the columns as they came
-        intercepts[j] = -0.5 * dot(&mean, &w) + (moments.counts[j].max(0.5) / rows.len() as f64).ln();
+        intercepts[j] = -0.5 * dot(&mean, &w) + rows.share(moments.counts[j]).ln();
         for (column, w) in w.iter().enumerate() {
             weights[j * d + column] = w / moments.units[column];
             intercepts[j] -= w / moments.units[column] * moments.centers[column];
@@ -63,9 +62,8 @@ fn start_on_standardized(problem: &LqProblem, moments: &Moments) -> Option<(Vec<
     }
     let copy = Dense::new(n, d, z).ok()?;
     let copied = problem.on(&copy);
-    let rows: Vec<usize> = (0..n).filter(|&row| problem.caps[row] > 0.0).collect();
     // once standardised they are not extreme, but for rows without weight
-    if Moments::new(&copied, &rows).are_extreme() {
+    if Moments::new(&copied, &Rows::new(&copied)).are_extreme() {
         return None;
     }
     let (mut weights, mut intercepts) = start(&copied)?;
@@ -88,6 +86,45 @@ fn center(values: &mut [f64], stride: usize, classes: usize) {
     }
 }
 
+/// The rows with weight, and how much each counts.
+struct Rows {
+    at: Vec<usize>,
+    /// In units of the largest count.
+    counts: Vec<f64>,
+    /// Their sum.
+    sum: f64,
+    /// The sum of all counts as they were given: how many rows there are.
+    total: f64,
+}
+
+impl Rows {
+    fn new(problem: &LqProblem) -> Rows {
+        let count = |row: usize| problem.counts.map_or(1.0, |counts| counts[row]);
+        let counted = |&row: &usize| problem.caps[row] > 0.0 && count(row) > 0.0;
+        let at: Vec<usize> = (0..problem.rows()).filter(counted).collect();
+        let largest = at.iter().map(|&row| count(row)).fold(0.0, f64::max);
+        let counts: Vec<f64> = at.iter().map(|&row| count(row) / largest).collect();
+        let sum: f64 = counts.iter().sum();
+        Rows { at, counts, sum, total: largest * sum }
+    }
+
+    /// Rows and what they count.
+    fn each(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        self.at.iter().copied().zip(self.counts.iter().copied())
+    }
+
+    /// The share of a class with that count; of one without rows that of half a row.
+    fn share(&self, count: f64) -> f64 {
+        if count > 0.0 { count / self.sum } else { 0.5 / self.total.max(1.0) }
+    }
+
+    /// Rows less classes, in units of the largest count: what the sum of squares is divided by.
+    fn freedom(&self, classes: usize) -> f64 {
+        let rows = self.total.max(1.0);
+        self.sum * ((rows - classes as f64).max(1.0) / rows)
+    }
+}
+
 /// Means and spreads of the columns, and the means in each class.
 struct Moments {
     counts: Vec<f64>,
@@ -101,29 +138,31 @@ struct Moments {
 
 impl Moments {
     /// Two passes over what is stored.
-    fn new(problem: &LqProblem, rows: &[usize]) -> Moments {
-        let (x, d, k, n) = (problem.x, problem.x.cols(), problem.classes, rows.len() as f64);
+    fn new(problem: &LqProblem, rows: &Rows) -> Moments {
+        let (x, d, k, n) = (problem.x, problem.x.cols(), problem.classes, rows.sum);
         let (mut counts, mut means) = (vec![0.0f64; k], vec![0.0; k * d]);
-        for &row in rows {
+        for (row, count) in rows.each() {
             let code = problem.codes[row] as usize;
-            counts[code] += 1.0;
-            x.add_scaled(row, 1.0, &mut means[code * d..(code + 1) * d]);
+            counts[code] += count;
+            x.add_scaled(row, count, &mut means[code * d..(code + 1) * d]);
         }
         let mut centers = vec![0.0; d];
         for (mean, count) in means.chunks_exact_mut(d.max(1)).zip(&counts) {
             centers.iter_mut().zip(&*mean).for_each(|(center, sum)| *center += sum / n);
-            mean.iter_mut().for_each(|mean| *mean /= count.max(1.0));
+            mean.iter_mut().filter(|_| *count > 0.0).for_each(|mean| *mean /= count);
         }
         // entries that are not stored are 0
-        let (mut squares, mut stored) = (vec![0.0; d], vec![0.0; d]);
-        for &row in rows {
+        let (mut squares, mut stored) = (vec![0.0; d], vec![(0, 0.0); d]);
+        for (row, count) in rows.each() {
             x.for_each(row, &mut |column, value| {
-                squares[column] += (value - centers[column]).powi(2) / n;
-                stored[column] += 1.0;
+                squares[column] += count * (value - centers[column]).powi(2) / n;
+                stored[column] = (stored[column].0 + 1, stored[column].1 + count);
             });
         }
         let spread = |column: usize| {
-            let unstored = (n - stored[column]) * (centers[column] / n) * centers[column];
+            // where none is missing, what rounding leaves of their counts is nothing
+            let missing = if stored[column].0 == rows.at.len() { 0.0 } else { n - stored[column].1 };
+            let unstored = missing * (centers[column] / n) * centers[column];
             (squares[column] + unstored).sqrt()
         };
         let mut units: Vec<f64> = (0..d).map(spread).collect();
@@ -152,10 +191,13 @@ impl Moments {
     }
 }
 
-/// Standardised rows less their class means, Z = (X - M) / u, as they follow from X: no copy is made.
+/// Standardised rows less their class means, each times the root of its count, Z = R^1/2 (X - M) / u, as they follow from X: no copy is
+/// made.
 struct Deviations<'a> {
     problem: &'a LqProblem<'a>,
-    rows: &'a [usize],
+    rows: &'a Rows,
+    /// R^1/2
+    roots: Vec<f64>,
     /// Classes x columns.
     means: &'a [f64],
     /// 1 / u, 0 for constant columns.
@@ -163,10 +205,11 @@ struct Deviations<'a> {
 }
 
 impl<'a> Deviations<'a> {
-    fn new(problem: &'a LqProblem<'a>, rows: &'a [usize], moments: &'a Moments) -> Self {
+    fn new(problem: &'a LqProblem<'a>, rows: &'a Rows, moments: &'a Moments) -> Self {
         let units = moments.units.iter().zip(&moments.constant);
         let inverse = units.map(|(unit, constant)| if *constant { 0.0 } else { 1.0 / unit }).collect();
-        Deviations { problem, rows, means: &moments.means, inverse }
+        let roots = rows.counts.iter().map(|count| count.sqrt()).collect();
+        Deviations { problem, rows, roots, means: &moments.means, inverse }
     }
 
     fn class(&self, row: usize) -> usize {
@@ -182,16 +225,17 @@ impl<'a> Deviations<'a> {
     fn images(&self, u: &[f64]) -> Vec<f64> {
         let scaled: Vec<f64> = u.iter().zip(&self.inverse).map(|(u, inverse)| u * inverse).collect();
         let of_class: Vec<f64> = self.classes().map(|mean| dot(mean, &scaled)).collect();
-        let of_row = |&row: &usize| self.problem.x.dot(row, &scaled) - of_class[self.class(row)];
-        self.rows.par_iter().map(of_row).collect()
+        let of_row =
+            |(&row, root): (&usize, &f64)| root * (self.problem.x.dot(row, &scaled) - of_class[self.class(row)]);
+        self.rows.at.par_iter().zip(&self.roots).map(of_row).collect()
     }
 
     /// Z'v
     fn combine(&self, v: &[f64]) -> Vec<f64> {
         let (mut out, mut totals) = (vec![0.0; self.inverse.len()], vec![0.0; self.problem.classes]);
-        for (&row, by) in self.rows.iter().zip(v) {
-            self.problem.x.add_scaled(row, *by, &mut out);
-            totals[self.class(row)] += by;
+        for ((&row, root), v) in self.rows.at.iter().zip(&self.roots).zip(v) {
+            self.problem.x.add_scaled(row, root * v, &mut out);
+            totals[self.class(row)] += root * v;
         }
         for (mean, total) in self.classes().zip(totals) {
             out.iter_mut().zip(mean).for_each(|(out, mean)| *out -= total * mean);
@@ -200,36 +244,38 @@ impl<'a> Deviations<'a> {
         out
     }
 
-    /// Z Z' = X X' - M X' - X M' + M M', all over u^2: row-major, lower half.
+    /// Z Z' = R^1/2 (X X' - M X' - X M' + M M') R^1/2, all over u^2: row-major, lower half.
     fn rows_gram(&self) -> Vec<f64> {
-        let (x, m, k) = (self.problem.x, self.rows.len(), self.problem.classes);
+        let (x, rows, k) = (self.problem.x, &self.rows.at, self.problem.classes);
+        let m = rows.len();
         let squares: Vec<f64> = self.inverse.iter().map(|inverse| inverse * inverse).collect();
         let scaled: Vec<Vec<f64>> = self
             .classes()
             .map(|mean| mean.iter().zip(&squares).map(|(mean, square)| mean * square).collect())
             .collect();
         let cross: Vec<Vec<f64>> =
-            scaled.iter().map(|class| self.rows.iter().map(|&row| x.dot(row, class)).collect()).collect();
+            scaled.iter().map(|class| rows.iter().map(|&row| x.dot(row, class)).collect()).collect();
         let inner: Vec<f64> = scaled.iter().flat_map(|one| self.classes().map(move |other| dot(one, other))).collect();
         let mut gram = match m == self.problem.rows() {
             true => rows_gram(x, &squares),
-            false => rows_gram(&Repeated::new(x, self.rows.iter().map(|&row| row as u32).collect()), &squares),
+            false => rows_gram(&Repeated::new(x, rows.iter().map(|&row| row as u32).collect()), &squares),
         };
         for i in 0..m {
             for j in 0..=i {
-                let (a, b) = (self.class(self.rows[i]), self.class(self.rows[j]));
-                gram[i * m + j] += inner[a * k + b] - cross[a][j] - cross[b][i];
+                let (a, b) = (self.class(rows[i]), self.class(rows[j]));
+                let entry = gram[i * m + j] + inner[a * k + b] - cross[a][j] - cross[b][i];
+                gram[i * m + j] = self.roots[i] * entry * self.roots[j];
             }
         }
         gram
     }
 
-    /// Z'Z = (X'X - sum over classes of rows m m') / (u u'): row-major.
+    /// Z'Z = (X'R X - sum over classes of counts m m') / (u u'): row-major.
     fn columns_gram(&self) -> Vec<f64> {
         let (mut counted, mut counts) = (vec![0.0; self.problem.rows()], vec![0.0; self.problem.classes]);
-        for &row in self.rows {
-            counted[row] = 1.0;
-            counts[self.class(row)] += 1.0;
+        for (row, count) in self.rows.each() {
+            counted[row] = count;
+            counts[self.class(row)] += count;
         }
         let mut gram = columns_gram(self.problem.x, &counted);
         for (at, row) in gram.chunks_exact_mut(self.inverse.len().max(1)).enumerate() {
@@ -242,29 +288,32 @@ impl<'a> Deviations<'a> {
     }
 }
 
-/// S^-1, or (S + ridge I)^-1 by way of the rows.
+/// S^-1, or (S + ridge I)^-1, then by way of the rows if they are fewer.
 struct Pooled<'a> {
     z: Deviations<'a>,
     freedom: f64,
     factor: Factor,
-    wide: bool,
+    by_rows: bool,
 }
 
 impl<'a> Pooled<'a> {
-    fn new(z: Deviations<'a>, freedom: f64) -> Option<Self> {
-        let (n, d) = (z.rows.len(), z.inverse.len());
-        let wide = d >= n;
-        let size = if wide { n } else { d };
-        let mut matrix = if wide { z.rows_gram() } else { z.columns_gram() };
+    fn new(z: Deviations<'a>) -> Option<Self> {
+        let (n, d) = (z.rows.at.len(), z.inverse.len());
+        let freedom = z.rows.freedom(z.problem.classes);
+        // rows that were written several times count as several
+        let wide = d as f64 >= z.rows.total;
+        let by_rows = wide && d >= n;
+        let size = if by_rows { n } else { d };
+        let mut matrix = if by_rows { z.rows_gram() } else { z.columns_gram() };
         if wide {
             (0..size).for_each(|at| matrix[at * size + at] += RIDGE * freedom);
         }
         let factor = Factor::nearest(&matrix, size, size)?;
-        Some(Pooled { z, freedom, factor, wide })
+        Some(Pooled { z, freedom, factor, by_rows })
     }
 
     fn solve(&self, right: &[f64]) -> Vec<f64> {
-        if !self.wide {
+        if !self.by_rows {
             return self.factor.solve(right).iter().map(|value| value * self.freedom).collect();
         }
         let by = self.factor.solve(&self.z.images(right));
@@ -293,8 +342,18 @@ mod tests {
             let functions = if k == 2 { 1 } else { k };
             let with = |x: &dyn Design| {
                 let (codes, caps) = (&codes, &caps);
-                start(&LqProblem { x, codes, classes: k, functions, caps, cost: None, q: 0.5, intercept: true })
-                    .unwrap()
+                start(&LqProblem {
+                    x,
+                    codes,
+                    classes: k,
+                    functions,
+                    caps,
+                    cost: None,
+                    q: 0.5,
+                    intercept: true,
+                    counts: None,
+                })
+                .unwrap()
             };
             let dense = with(&Dense::new(n, d, all.clone()).unwrap());
             let places: Vec<usize> = (0..n * d).filter(|&at| stored(at)).collect();
@@ -309,6 +368,41 @@ mod tests {
                 assert!(found.0.iter().zip(&truth.0).all(close), "{found:?} {truth:?}");
                 assert!(found.1.iter().zip(&truth.1).all(close), "{found:?} {truth:?}");
             }
+        }
+    }
+
+    /// A row that counts three times is three rows: with fewer columns than rows, and with more.
+    #[test]
+    fn counts_are_rows() {
+        let n = 12;
+        let times = |row: usize| 1 + row % 3;
+        let written: Vec<u32> = (0..n).flat_map(|row| std::iter::repeat_n(row as u32, times(row))).collect();
+        for (d, k) in [(4, 2), (5, 3), (40, 2), (30, 3)] {
+            let value = |at: usize| ((at * at * 31 + 7 * at) % 1009) as f64 / 100.0 - 5.0;
+            let x = Dense::new(n, d, (0..n * d).map(value).collect::<Vec<f64>>()).unwrap();
+            let codes: Vec<u32> = (0..n as u32).map(|row| row * row % 5 % k).collect();
+            let (classes, functions) = (k as usize, if k == 2 { 1 } else { 3 });
+            let counts: Vec<f64> = (0..n).map(|row| times(row) as f64).collect();
+            let few = LqProblem {
+                x: &x,
+                codes: &codes,
+                classes,
+                functions,
+                caps: &counts,
+                counts: Some(&counts),
+                cost: None,
+                q: 0.5,
+                intercept: true,
+            };
+            let all = Repeated::new(&x, written.clone());
+            let codes: Vec<u32> = written.iter().map(|&row| codes[row as usize]).collect();
+            let caps = vec![1.0; written.len()];
+            let many = LqProblem { x: &all, codes: &codes, caps: &caps, counts: None, ..few };
+            let (one, other) = (start(&few).unwrap(), start(&many).unwrap());
+            let once = start(&LqProblem { counts: None, ..few }).unwrap();
+            let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(far(&one.0, &other.0) < 1e-9 && far(&one.1, &other.1) < 1e-9, "{d} columns, {k} classes");
+            assert!(far(&once.0, &other.0) > 1e-3, "{d} columns, {k} classes: the counts change nothing");
         }
     }
 

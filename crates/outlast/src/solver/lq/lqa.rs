@@ -204,9 +204,14 @@ pub(super) fn end(
     }
 }
 
+/// The relative decrease at which it ends.
+pub(super) fn decrease(options: &Options) -> f64 {
+    1e-2 * options.tolerance
+}
+
 /// The paper's algorithm.
 pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
-    let (method, report) = run(problem, 1e-2 * options.tolerance, options.max_steps, control)?;
+    let (method, report) = run(problem, decrease(options), options.max_steps, control)?;
     let functions = problem.functions;
     Ok(Solution {
         expansion: rows_by_functions(&method.v, functions),
@@ -246,6 +251,7 @@ mod tests {
                 classes,
                 functions,
                 caps: &caps,
+                counts: None,
                 cost: None,
                 q: 0.5,
                 intercept: true,

@@ -20,14 +20,22 @@
 //!
 //! Cost: n d times the number of unknowns, and a Cholesky factor. Vectors over rows are function-major.
 
+use super::super::proximal::pieces;
 use crate::data::Design;
 use crate::linalg::{Factor, dot};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Entries of a block of rows.
 const BLOCK: usize = 1 << 17;
+/// Multiplications of a matrix from which a second thread pays; strips or pieces, the least width of a strip, and the rows for each column
+/// from which pieces of rows are better, though each has a matrix of its own.
+const PARALLEL: usize = 2_000_000;
+const PIECES: usize = 8;
+const STRIP: usize = 32;
+const TALL: usize = 32;
 /// W from which a term is solved for by itself, for V of about 1.
 const STIFF: f64 = 1e3;
 /// Unknowns up to which a system is factored.
@@ -404,7 +412,7 @@ fn whole(free: &[f64], functions: usize) -> Vec<f64> {
 /// X'V, functions x columns, of V function-major.
 pub(super) fn pull(x: &dyn Design, v: &[f64], functions: usize) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
-    let pieces = if x.stored() * functions < 100_000 { 1 } else { rayon::current_num_threads().clamp(1, 8) };
+    let pieces = pieces(x.stored() * functions, functions * d);
     let length = n.div_ceil(pieces).max(1);
     let of_piece = |piece: usize| {
         let mut sum = vec![0.0; functions * d];
@@ -438,37 +446,53 @@ pub(super) fn push(x: &dyn Design, weights: &[f64], intercepts: &[f64], function
     }
 }
 
-/// X' diag(weights) X, row-major, both halves.
+/// X' diag(weights) X, row-major, both halves. Cut into strips, or into pieces of rows where these are many, by the size alone: the same
+/// on any number of threads.
 pub(super) fn columns_gram(x: &dyn Design, weights: &[f64]) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
-    let wide = d;
-    let height = (BLOCK / wide.max(1)).clamp(8, 1024);
-    let blocks: Vec<usize> = (0..n).step_by(height).collect();
-    let part = |first: &[usize]| {
-        let mut sums = vec![0.0; wide * wide];
-        let (mut scratch, mut scaled) = (Vec::new(), Vec::new());
-        for &first in first {
-            let rows = first..(first + height).min(n);
-            let count = rows.len();
-            let plain = x.block(rows.clone(), &mut scratch);
-            scaled.clear();
-            for (row, weight) in plain.chunks_exact(d.max(1)).zip(&weights[rows]) {
-                scaled.extend(row.iter().map(|x| weight * x));
-            }
-            let plain = MatRef::from_row_major_slice(plain, count, wide);
-            let scaled = MatRef::from_row_major_slice(&scaled, count, wide);
-            let out = MatMut::from_row_major_slice_mut(&mut sums, wide, wide);
-            matmul(out, Accum::Add, scaled.transpose(), plain, 1.0, Par::Seq);
+    let mut gram = vec![0.0; d * d];
+    if d == 0 {
+        return gram;
+    }
+    if n < TALL * d || n * d * d < PARALLEL {
+        let width = if n * d * d < PARALLEL { d } else { d.div_ceil(PIECES).max(STRIP) };
+        let strip = |(at, out): (usize, &mut [f64])| add_strip(x, weights, 0..n, at * width, out);
+        gram.par_chunks_mut(width * d).enumerate().with_max_len(1).for_each(strip);
+    } else {
+        let length = n.div_ceil(PIECES);
+        let part = |piece: usize| {
+            let mut part = vec![0.0; d * d];
+            add_strip(x, weights, piece * length..((piece + 1) * length).min(n), 0, &mut part);
+            part
+        };
+        let parts: Vec<Vec<f64>> = (0..n.div_ceil(length)).into_par_iter().map(part).collect();
+        parts.iter().for_each(|part| gram.iter_mut().zip(part).for_each(|(sum, part)| *sum += part));
+    }
+    for row in 0..d {
+        (0..row).for_each(|column| gram[column * d + row] = gram[row * d + column]);
+    }
+    gram
+}
+
+/// Adds what some rows of X bring to the rows of the matrix from `first` on, up to the diagonal and a little beyond.
+fn add_strip(x: &dyn Design, weights: &[f64], rows: Range<usize>, first: usize, out: &mut [f64]) {
+    let d = x.cols();
+    let strip = first..first + out.len() / d;
+    let height = (BLOCK / d).clamp(8, 1024);
+    let (mut scratch, mut scaled) = (Vec::new(), Vec::new());
+    let mut out = MatMut::from_row_major_slice_mut(out, strip.len(), d).subcols_mut(0, strip.end);
+    for start in rows.clone().step_by(height) {
+        let block = start..(start + height).min(rows.end);
+        let count = block.len();
+        let plain = x.block(block.clone(), &mut scratch);
+        scaled.clear();
+        for (row, weight) in plain.chunks_exact(d).zip(&weights[block]) {
+            scaled.extend(row[strip.clone()].iter().map(|x| weight * x));
         }
-        sums
-    };
-    let pieces = if n * wide * wide < 2_000_000 { 1 } else { rayon::current_num_threads().clamp(1, 8) };
-    let share = blocks.len().div_ceil(pieces).max(1);
-    let parts: Vec<Vec<f64>> = blocks.par_chunks(share).map(part).collect();
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or_else(|| vec![0.0; wide * wide]);
-    parts.for_each(|part| total.iter_mut().zip(part).for_each(|(total, part)| *total += part));
-    total
+        let plain = MatRef::from_row_major_slice(plain, count, d).subcols(0, strip.end);
+        let scaled = MatRef::from_row_major_slice(&scaled, count, strip.len());
+        matmul(out.as_mut(), Accum::Add, scaled.transpose(), plain, 1.0, Par::Seq);
+    }
 }
 
 /// X diag(weights) X', row-major, lower half.

@@ -119,7 +119,11 @@ impl<'a> Walk<'a> {
 
     /// By q, then by C.
     fn all(&self) -> Result<Vec<Solution>> {
-        let (up, above) = rayon::join(|| self.up_to_one(), || self.above_one());
+        // of two that go on side by side one reports
+        let silent = self.control.silent();
+        let beside = Walk { control: &silent, rising: self.rising.clone(), ..*self };
+        let above = if self.path.qs.iter().any(|&q| q <= 1.0) { &beside } else { self };
+        let (up, above) = rayon::join(|| self.up_to_one(), || above.above_one());
         let mut found: Vec<(usize, Vec<Solution>)> = up?;
         found.extend(above?);
         found.sort_by_key(|(at, _)| *at);

@@ -13,13 +13,15 @@
 
 use super::super::proximal::Weighted;
 use super::super::{Care, Options, Solution, Status, proximal};
-use super::reweight::{Effort, Local, follow};
+use super::reweight::{Effort, Local, follow, step};
 use super::{discriminant, lqa, normal};
-use crate::control::Control;
-use crate::data::Repeated;
+use crate::control::{Control, Progress};
+use crate::data::{Design, Repeated};
 use crate::error::Result;
 use crate::problem::LqProblem;
 use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Rates of the l1 starts.
 const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
@@ -44,8 +46,12 @@ const NEWCOMERS: usize = 20;
 const FOLLOWED: usize = 5;
 /// Accuracy of the end where that is cheap: what the paper's algorithm finds in as many steps as it likes is no lower than that.
 const EXACT: f64 = 1e-9;
-/// The paper's algorithm as a start: relative decrease at which it ends, and most steps.
+/// The paper's algorithm as a start that is cheap: relative decrease at which it ends, and most steps.
 const LQA: (f64, usize) = (1e-7, 500);
+/// Relative difference of two objectives of one point that is rounding.
+const ROUNDING: f64 = 1e-9;
+/// Time between reports of work that goes on in several places.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A start: coefficients, intercepts, V where it is known.
 #[derive(Clone)]
@@ -68,6 +74,48 @@ pub(super) fn efforts(options: &Options) -> (Effort, Effort) {
     (rough, fine)
 }
 
+/// Tells of starts that are followed side by side as one: how many are through, and the best of them. What each reports by itself would
+/// be a mixture.
+struct Together<'a> {
+    control: &'a Control<'a>,
+    stage: &'static str,
+    state: Mutex<State>,
+}
+
+struct State {
+    through: usize,
+    best: f64,
+    told: Instant,
+}
+
+impl<'a> Together<'a> {
+    fn new(control: &'a Control<'a>, stage: &'static str) -> Self {
+        Together { control, stage, state: Mutex::new(State { through: 0, best: f64::NAN, told: Instant::now() }) }
+    }
+
+    /// One more is through.
+    fn add(&self, found: &Local) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.through += 1;
+        state.best = state.best.min(found.objective());
+        self.tell(&mut state);
+    }
+
+    /// Something is going on.
+    fn beat(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.told.elapsed() >= PAUSE {
+            self.tell(&mut state);
+        }
+    }
+
+    fn tell(&self, state: &mut State) {
+        let (stage, step, objective) = (self.stage, state.through, state.best);
+        self.control.report(Progress { stage, step, objective, gap: f64::NAN });
+        state.told = Instant::now();
+    }
+}
+
 /// The best of the local minima that the starts lead to, each followed, by all cores. Its work is that of all.
 pub(super) fn best(
     problem: &LqProblem,
@@ -76,8 +124,14 @@ pub(super) fn best(
     control: &Control,
 ) -> Result<Option<Local>> {
     let starts: Vec<Start> = starts.into_iter().collect();
-    let go =
-        |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, control);
+    let together = Together::new(control, "starts");
+    let beat = |_: Progress| together.beat();
+    let each = control.progress(&beat);
+    let go = |start: &Start| -> Result<Local> {
+        let found = follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, &each)?;
+        together.add(&found);
+        Ok(found)
+    };
     let in_time = |start: &Start| if control.out_of_time() { Ok(None) } else { go(start).map(Some) };
     let ends: Vec<Result<Option<Local>>> = starts.par_iter().with_max_len(1).map(in_time).collect();
     let (mut best, mut late) = (None, Vec::new());
@@ -96,26 +150,26 @@ pub(super) fn best(
 
 /// The lowest of some starts, each with all its columns or the largest of them alone: what was found for another penalty has too many.
 fn lowest(problem: &LqProblem, starts: Vec<Start>) -> Start {
-    let all = starts.iter().flat_map(|start| thinned(problem, start));
+    let all = starts.into_iter().flat_map(|start| thinned(problem, start));
     let judged = all.map(|start| (problem.objective(&start.weights, &start.intercepts), start));
     judged.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or_else(|| nothing(problem), |(_, start)| start)
 }
 
 /// A start with all its columns, with the larger half of them, with a quarter, and so on.
-fn thinned(problem: &LqProblem, start: &Start) -> Vec<Start> {
+fn thinned(problem: &LqProblem, start: Start) -> impl Iterator<Item = Start> {
     let (m, d) = (problem.functions, problem.x.cols());
     let size = |column: usize| (0..m).map(|j| start.weights[j * d + column].abs()).fold(0.0, f64::max);
     let mut columns: Vec<(f64, usize)> = (0..d).map(|c| (size(c), c)).filter(|(size, _)| *size > 0.0).collect();
     columns.sort_by(|a, b| b.0.total_cmp(&a.0));
     let counts = std::iter::successors(Some(columns.len()), |count| (*count > 1).then_some(count / 2));
-    let with_largest = |count: usize| {
+    let with_largest = move |count: usize| {
         let mut weights = vec![0.0; m * d];
         for at in columns[..count].iter().flat_map(|(_, column)| (0..m).map(move |j| j * d + column)) {
             weights[at] = start.weights[at];
         }
         Start { weights, intercepts: start.intercepts.clone(), expansion: start.expansion.clone() }
     };
-    counts.map(with_largest).collect()
+    counts.map(with_largest)
 }
 
 /// The lower of two, of two as good the sparser, with the work of both.
@@ -133,10 +187,15 @@ pub(super) fn race(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, con
     if starts.len() <= FINALISTS {
         return Ok(starts);
     }
-    let short = Effort { max_steps: 1, ..*effort };
-    let step =
-        |start: &Start| follow(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), &short, control);
-    let mut stepped = starts.par_iter().with_max_len(1).map(step).collect::<Result<Vec<Local>>>()?;
+    let together = Together::new(control, "race");
+    let beat = |_: Progress| together.beat();
+    let each = control.progress(&beat);
+    let first = |start: &Start| -> Result<Local> {
+        let found = step(problem, &start.weights, &start.intercepts, start.expansion.as_deref(), effort, &each)?;
+        together.add(&found);
+        Ok(found)
+    };
+    let mut stepped = starts.par_iter().with_max_len(1).map(first).collect::<Result<Vec<Local>>>()?;
     stepped.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
     stepped.dedup_by(|other, one| alike(&one.weights, &other.weights));
     stepped.truncate(FINALISTS);
@@ -209,7 +268,7 @@ fn best_of_all(
         given.extend(discriminant_start(problem));
     }
     let mut found = best_sparse(problem, given, options, control)?;
-    let end = paper_start(problem, control)?;
+    let end = paper_start(problem, options, control)?;
     if let Some(start) = &end {
         // with many columns it is dear to follow: then only if it is the lowest so far
         let few = columns_used(problem, &start.weights) <= most_columns(problem);
@@ -305,23 +364,28 @@ pub(super) fn improve(
     effort: &Effort,
     control: &Control,
 ) -> Result<Local> {
-    let first = Effort { max_steps: 1, ..*effort };
+    let together = Together::new(control, "exchanges");
+    let beat = |_: Progress| together.beat();
+    let each = &control.progress(&beat);
     let mut at = Exchange::new(problem, best);
     for _ in 0..ROUNDS {
+        together.add(&at.best);
+        // the lowest so far, in order: all of them would be as many copies of w
         let mut begun: Vec<Local> = Vec::new();
         for column in at.candidates() {
             if *budget < 0.0 || control.out_of_time() {
                 return Ok(at.best);
             }
             let (weights, best) = (at.changed(column), &at.best);
-            let found = follow(problem, &weights, &best.intercepts, Some(&best.expansion), &first, control)?;
+            let found = step(problem, &weights, &best.intercepts, Some(&best.expansion), effort, each)?;
             *budget -= found.work;
-            begun.push(found);
+            let place = begun.partition_point(|other| other.objective() <= found.objective());
+            begun.insert(place, found);
+            begun.truncate(FOLLOWED);
         }
-        begun.sort_by(|a, b| a.objective().total_cmp(&b.objective()));
         let mut lower: Option<Local> = None;
-        for start in begun.into_iter().take(FOLLOWED) {
-            let found = follow(problem, &start.weights, &start.intercepts, Some(&start.expansion), effort, control)?;
+        for start in begun {
+            let found = follow(problem, &start.weights, &start.intercepts, Some(&start.expansion), effort, each)?;
             *budget -= found.work;
             if found.objective() < lower.as_ref().unwrap_or(&at.best).objective() * (1.0 - 1e-6) {
                 lower = Some(found);
@@ -358,17 +422,13 @@ pub(super) fn polish(problem: &LqProblem, mut rough: Local, fine: &Effort, contr
 
 /// A local minimum as solvers return it.
 pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
-    // the objective of the columns in use is that of all: what differs is rounding, and must not show in the trace
     let objective = problem.penalty(&found.weights) + problem.loss(&found.decision);
     let mut trace = found.report.trace;
     trace.pop();
     trace.push(objective);
     // next to what f = 0 costs
-    let rounding = 1e-12 * problem.caps.iter().sum::<f64>();
-    for at in (1..trace.len()).rev() {
-        debug_assert!(trace[at] <= trace[at - 1] * (1.0 + 1e-9) + rounding, "the trace rises: {trace:?}");
-        trace[at - 1] = trace[at - 1].max(trace[at]);
-    }
+    level(&mut trace, 1e-3 * ROUNDING * problem.caps.iter().sum::<f64>());
+    debug_assert!(trace.windows(2).all(|pair| pair[1] <= pair[0]), "the trace rises: {trace:?}");
     Solution {
         expansion: found.expansion,
         decision: found.decision,
@@ -382,6 +442,17 @@ pub(super) fn solution(problem: &LqProblem, found: Local) -> Solution {
         iterations: found.report.iterations,
         status: found.report.status,
         solver: proximal::NAME,
+    }
+}
+
+/// Takes rounding out of a trace: the last point of one minimisation is the first of the next, on other columns, and its objective is
+/// summed in another order. A rise by more than that would be one, and stays for all to see.
+fn level(trace: &mut [f64], rounding: f64) {
+    for at in (1..trace.len()).rev() {
+        let (before, after) = (trace[at - 1], trace[at]);
+        if before < after && after <= before * (1.0 + ROUNDING) + rounding {
+            trace[at - 1] = after;
+        }
     }
 }
 
@@ -456,18 +527,38 @@ fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     Some(Start { weights, intercepts, expansion: None })
 }
 
-/// Where the paper's algorithm ends on the rows that count, if its steps can be afforded.
-fn paper_start(problem: &LqProblem, control: &Control) -> Result<Option<Start>> {
+/// Where the paper's algorithm ends on the rows that count, if its steps can be afforded: by its own limits, but for last digits that the
+/// end of a cheap fit is below.
+fn paper_start(problem: &LqProblem, options: &Options, control: &Control) -> Result<Option<Start>> {
     let rows: Vec<u32> = (0..problem.rows() as u32).filter(|&row| problem.caps[row as usize] > 0.0).collect();
     let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
     let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize]).collect();
+    let of_rows = |counts: &[f64]| -> Vec<f64> { rows.iter().map(|&row| counts[row as usize]).collect() };
+    let counts = problem.counts.map(of_rows);
     let whole = rows.len() == problem.rows();
     let view = Repeated::new(problem.x, rows);
-    let part = LqProblem { x: if whole { problem.x } else { &view }, codes: &codes, caps: &caps, ..*problem };
+    let x: &dyn Design = if whole { problem.x } else { &view };
+    let part = LqProblem { x, codes: &codes, caps: &caps, counts: counts.as_deref(), ..*problem };
     let factored = normal::is_factored(part.rows(), part.x.cols(), part.functions);
     if !factored || lqa::work(&part, part.x.cols()) > STEP || control.out_of_time() {
         return Ok(None);
     }
-    let (weights, intercepts) = lqa::end(&part, LQA.0, LQA.1, control)?;
+    let (decrease, steps) = if is_cheap(problem) { LQA } else { (lqa::decrease(options), options.max_steps) };
+    let (weights, intercepts) = lqa::end(&part, decrease, steps, control)?;
     Ok(Some(Start { weights, intercepts, expansion: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_levelled_and_a_rise_is_not_hidden() {
+        let mut trace = [3.0, 2.0, 2.0 + 1e-10, 1.0, 1.0 + 1e-12];
+        level(&mut trace, 0.0);
+        assert_eq!(trace, [3.0, 2.0 + 1e-10, 2.0 + 1e-10, 1.0 + 1e-12, 1.0 + 1e-12]);
+        let mut trace = [3.0, 1.0, 1.0 + 1e-6, 0.5];
+        level(&mut trace, 1e-7);
+        assert_eq!(trace, [3.0, 1.0, 1.0 + 1e-6, 0.5]);
+    }
 }

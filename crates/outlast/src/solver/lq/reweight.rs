@@ -16,7 +16,7 @@ use crate::control::Control;
 use crate::data::{Dense, Design};
 use crate::error::Result;
 use crate::problem::LqProblem;
-use crate::problem::lq::power;
+use crate::problem::lq::clear;
 
 /// Coefficients (functions x columns) and intercepts, and V (rows x functions) where it is known.
 #[derive(Debug, Clone)]
@@ -61,15 +61,39 @@ impl Reweighting<'_, '_> {
         self.engine.answer().weights.unwrap_or_default()
     }
 
-    /// Sets columns to 0 that cost more than they can save.
-    fn clear(&self, weights: &mut [f64]) {
-        let (m, d) = (self.problem.functions, self.problem.x.cols());
-        for column in 0..d {
-            let entries = || (0..m).map(|j| (weights[j * d + column].abs(), self.steepest[j * d + column]));
-            let cost: f64 = entries().map(|(w, _)| power(w, self.problem.q)).sum();
-            let saved: f64 = entries().map(|(w, g)| w * g).sum();
-            if cost > 0.0 && cost >= saved {
-                (0..m).for_each(|j| weights[j * d + column] = 0.0);
+    /// Sets columns to 0 that cost more than they can save; whether there were any.
+    fn clear(&self, weights: &mut [f64]) -> bool {
+        clear(weights, &self.steepest, self.problem.q, self.problem.functions)
+    }
+
+    /// Clears what the last convex problem has left, and solves on without it; out of steps or time it is cleared and no more.
+    fn clear_the_end(&mut self, report: &mut Report, limits: &Limits, control: &Control) -> Result<()> {
+        loop {
+            let mut weights = self.weights();
+            if !self.clear(&mut weights) {
+                return Ok(());
+            }
+            self.rates = self.problem.rates(&weights);
+            self.engine.set_rates(&self.rates);
+            let here = self.objective();
+            report.trace.pop();
+            report.trace.push(here);
+            let limited = matches!(report.status, Status::IterationLimit | Status::TimeLimit);
+            if limited || report.trace.len() > limits.max_steps {
+                continue;
+            }
+            self.save();
+            let touching = self.touching_value();
+            let step = self.minimize(limits.tolerance, control)?;
+            report.iterations += step.iterations;
+            (report.gap, report.status) = (step.gap, step.status);
+            let next = self.objective();
+            if next <= here {
+                report.trace.push(next);
+            } else if let Some((point, _)) = &self.saved {
+                report.gap = (touching - self.engine.dual()).max(0.0) / touching.max(f64::MIN_POSITIVE);
+                report.status = if report.gap <= limits.tolerance { Status::Converged } else { Status::Inaccurate };
+                self.engine.go_back(point);
             }
         }
     }
@@ -153,6 +177,28 @@ pub(super) fn follow(
     effort: &Effort,
     control: &Control,
 ) -> Result<Local> {
+    lead(problem, (weights, intercepts, expansion), effort, true, control)
+}
+
+/// One step from a start, to be followed later: nothing is cleared at its end.
+pub(super) fn step(
+    problem: &LqProblem,
+    weights: &[f64],
+    intercepts: &[f64],
+    expansion: Option<&[f64]>,
+    effort: &Effort,
+    control: &Control,
+) -> Result<Local> {
+    lead(problem, (weights, intercepts, expansion), &Effort { max_steps: 1, ..*effort }, false, control)
+}
+
+fn lead(
+    problem: &LqProblem,
+    (weights, intercepts, expansion): (&[f64], &[f64], Option<&[f64]>),
+    effort: &Effort,
+    to_the_end: bool,
+    control: &Control,
+) -> Result<Local> {
     let (m, d) = (problem.functions, problem.x.cols());
     let used: Vec<usize> = (0..d).filter(|&column| (0..m).any(|j| weights[j * d + column] != 0.0)).collect();
     // a design has at least one column
@@ -182,6 +228,9 @@ pub(super) fn follow(
     let mut report = majorize::run(&mut method, start, &limits, "reweighting", control)?;
     if report.trace.len() == 1 && report.status == Status::Inaccurate {
         method.certify_start(&mut report, effort.tolerance, control)?;
+    }
+    if to_the_end {
+        method.clear_the_end(&mut report, &limits, control)?;
     }
     let answer = method.engine.answer();
     let small_weights = answer.weights.unwrap_or_default();

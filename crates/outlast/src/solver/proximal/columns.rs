@@ -18,6 +18,9 @@ const SPARSE: f64 = 0.2;
 const PARALLEL: usize = 100_000;
 const CHUNK: usize = 4096;
 const NOWHERE: u32 = u32::MAX;
+/// Most pieces of a sum over rows, and how many times the sum of its results a piece must be worth.
+const PIECES: usize = 8;
+const WORTH: usize = 16;
 
 pub(super) enum Column {
     Full(Vec<f64>),
@@ -262,10 +265,7 @@ impl<'a> Columns<'a> {
     pub(super) fn pull(&self, v: &[f64], functions: usize) -> Vec<f64> {
         let (n, d) = (self.rows(), self.cols());
         let size = functions * d;
-        let work = self.x.stored() * functions;
-        // a piece must be worth the sum of its results
-        let most = if work < PARALLEL { 1 } else { (work / (4 * size.max(1))).clamp(1, 16) };
-        let pieces = rayon::current_num_threads().min(most).max(1);
+        let pieces = pieces(self.x.stored() * functions, size);
         let length = n.div_ceil(pieces).max(1);
         let of_piece = |piece: usize| {
             let mut sum = vec![0.0; size];
@@ -302,6 +302,11 @@ pub(in crate::solver) fn units(x: &dyn Design) -> Vec<f64> {
     first.iter().zip(squares).map(|(first, sum)| first / power((sum / n).sqrt())).collect()
 }
 
+/// In how many pieces a sum over rows is cut: by its size alone, so that it is the same on any number of threads.
+pub(in crate::solver) fn pieces(work: usize, results: usize) -> usize {
+    if work < PARALLEL { 1 } else { (work / (WORTH * results.max(1))).clamp(1, PIECES) }
+}
+
 /// Folds a function of the entries of each column.
 pub(in crate::solver) fn by_column(
     x: &dyn Design,
@@ -309,7 +314,7 @@ pub(in crate::solver) fn by_column(
     fold: impl Fn(f64, f64) -> f64 + Sync,
 ) -> Vec<f64> {
     let (n, d) = (x.rows(), x.cols());
-    let pieces = if x.stored() < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, 8) };
+    let pieces = pieces(x.stored(), d);
     let length = n.div_ceil(pieces).max(1);
     let parts: Vec<Vec<f64>> = (0..pieces)
         .into_par_iter()

@@ -2,6 +2,9 @@
 //!
 //! For the hinge the blocks B_i / sigma depend only on which rows (and classes) are in the window, and few of them change from
 //! one Newton step to the next: only the difference is added, O(changed rows p^2) instead of O(window p^2).
+//!
+//! What is cut for the threads is cut by its size alone, so that sums are the same on any number of them: the matrix into strips, or,
+//! where it is small next to the rows, the rows into pieces.
 
 use super::columns::{Column, Columns};
 use super::rows::{Blocks, Pair, pair};
@@ -13,6 +16,11 @@ use rayon::prelude::*;
 const CHUNK: usize = 512;
 /// Multiplications from which a second thread pays.
 const PARALLEL: usize = 2_000_000;
+/// Strips or pieces, and the least width of a strip.
+const PIECES: usize = 8;
+const STRIP: usize = 16;
+/// Rows for each column from which pieces of rows are better than strips, though each has a matrix of its own.
+const TALL: usize = 32;
 /// Differences added before everything is summed afresh, so that rounding does not pile up.
 const MOST_PATCHES: usize = 30;
 
@@ -138,21 +146,20 @@ fn add(columns: &Columns, slots: &[usize], addend: &Pair, sums: &mut [f64]) {
 fn add_full(columns: &Columns, slots: &[usize], addend: &Pair, sums: &mut [f64]) {
     let order = slots.len();
     let count = addend.rows.len();
-    let pieces = if count * order * order < PARALLEL { 1 } else { rayon::current_num_threads().clamp(1, 8) };
-    let length = count.div_ceil(pieces).max(1);
-    let range = |piece: usize| piece * length..((piece + 1) * length).min(count);
-    if pieces == 1 {
-        add_lower(columns, slots, &addend.rows, &addend.weights, sums);
+    if count * order * order < PARALLEL {
+        add_lower(columns, slots, &addend.rows, &addend.weights, order, sums);
+    } else if count < TALL * order {
+        let width = order.div_ceil(PIECES).max(STRIP);
+        add_lower(columns, slots, &addend.rows, &addend.weights, width, sums);
     } else {
-        let parts: Vec<Vec<f64>> = (0..pieces)
-            .into_par_iter()
-            .map(|piece| {
-                let mut part = vec![0.0; order * order];
-                add_lower(columns, slots, &addend.rows[range(piece)], &addend.weights[range(piece)], &mut part);
-                part
-            })
-            .collect();
-        for part in parts {
+        let length = count.div_ceil(PIECES);
+        let pieces = addend.rows.par_chunks(length).zip(addend.weights.par_chunks(length));
+        let part = |(rows, weights): (&[u32], &[f64])| {
+            let mut part = vec![0.0; order * order];
+            add_lower(columns, slots, rows, weights, order, &mut part);
+            part
+        };
+        for part in pieces.map(part).collect::<Vec<_>>() {
             sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
     }
@@ -168,8 +175,8 @@ fn mirror(sums: &mut [f64], order: usize) {
     }
 }
 
-/// Adds to the entries (s, t), s >= t; others may change as well.
-fn add_lower(columns: &Columns, slots: &[usize], rows: &[u32], weights: &[f64], sums: &mut [f64]) {
+/// Adds to the entries (s, t), s >= t; others may change as well. A strip of that many rows of the matrix is a thread's work.
+fn add_lower(columns: &Columns, slots: &[usize], rows: &[u32], weights: &[f64], width: usize, sums: &mut [f64]) {
     let order = slots.len();
     let height = CHUNK.min(rows.len());
     let (mut plain, mut weighted) = (vec![0.0; height * order], vec![0.0; height * order]);
@@ -187,17 +194,26 @@ fn add_lower(columns: &Columns, slots: &[usize], rows: &[u32], weights: &[f64], 
         let plain = MatRef::from_column_major_slice(&plain[..count * order], count, order);
         let weighted = MatRef::from_column_major_slice(&weighted[..count * order], count, order);
         // the row-major lower half is the column-major upper half
-        matmul(
-            MatMut::from_column_major_slice_mut(sums, order, order),
-            BlockStructure::TriangularUpper,
-            Accum::Add,
-            weighted.transpose(),
-            BlockStructure::Rectangular,
-            plain,
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
+        let whole = width >= order;
+        let shape = if whole { BlockStructure::TriangularUpper } else { BlockStructure::Rectangular };
+        let strip = |(at, sums): (usize, &mut [f64])| {
+            let (first, wide) = (at * width, sums.len() / order);
+            matmul(
+                MatMut::from_column_major_slice_mut(sums, order, wide).subrows_mut(0, first + wide),
+                shape,
+                Accum::Add,
+                weighted.subcols(0, first + wide).transpose(),
+                BlockStructure::Rectangular,
+                plain.subcols(first, wide),
+                BlockStructure::Rectangular,
+                1.0,
+                Par::Seq,
+            );
+        };
+        match whole {
+            true => strip((0, sums)),
+            false => sums.par_chunks_mut(width * order).enumerate().with_max_len(1).for_each(strip),
+        }
     }
 }
 

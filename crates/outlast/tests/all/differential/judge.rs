@@ -322,6 +322,7 @@ impl Judge<'_> {
             classes: k,
             functions: self.functions,
             caps: &self.caps,
+            counts: None,
             cost: cost.as_deref(),
             q: method.q,
             intercept: self.intercept(),

@@ -56,6 +56,7 @@ impl Data {
             classes: self.k,
             functions: self.functions,
             caps: &self.caps,
+            counts: None,
             cost: self.cost.as_deref(),
             q,
             intercept,
@@ -140,9 +141,14 @@ impl Program {
     }
 }
 
-/// Clarabel on the linear (q = 1) or quadratic (q = 2) program, on some of the columns with some rates: the optimum. Variables are w and
-/// b, sizes s with -s <= w <= s for q = 1, and xi >= 0 with xi >= 1 - s f.
+/// Clarabel on the linear (q = 1) or quadratic (q = 2) program: the optimum.
 pub fn independent(problem: &LqProblem) -> f64 {
+    program(problem, &vec![1.0; problem.functions * problem.x.cols()]).0
+}
+
+/// The optimum, w and b. Variables are w and b, sizes s with -s <= w <= s for q = 1, which cost what the rates say, and xi >= 0 with
+/// xi >= 1 - s f.
+pub fn program(problem: &LqProblem, rates: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
     let (n, d, m) = (problem.rows(), problem.x.cols(), problem.functions);
     let (w, b, size, xi) = (0, m * d, m * d + m, 2 * m * d + m);
     let total = xi + n * m;
@@ -160,7 +166,7 @@ pub fn independent(problem: &LqProblem) -> f64 {
     let equations = program.right.len();
     for at in 0..m * d {
         if problem.q == 1.0 {
-            cost[size + at] = 1.0;
+            cost[size + at] = rates[at];
             program.push(&[(w + at, 1.0), (size + at, -1.0)], 0.0);
             program.push(&[(w + at, -1.0), (size + at, -1.0)], 0.0);
         } else {
@@ -207,5 +213,6 @@ pub fn independent(problem: &LqProblem) -> f64 {
     solver.solve();
     let status = solver.solution.status;
     assert!(matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved), "the judge failed: {status:?}");
-    solver.solution.obj_val
+    let found = &solver.solution.x;
+    (solver.solution.obj_val, found[w..b].to_vec(), found[b..size].to_vec())
 }
