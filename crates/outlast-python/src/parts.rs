@@ -5,7 +5,7 @@ use crate::fit::{ClassName, method, seconds};
 use crate::fitted::Fitted;
 use crate::gate;
 use crate::matrix::Matrix;
-use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use outlast::data::ChunkView;
 use outlast::model::StreamRequest;
 use outlast::solver::stream::{Answer, MOST_SENT, Messages, Request};
@@ -53,22 +53,19 @@ impl Partition {
         }
         let weights = weights.map_or(Ok(Vec::new()), |weights| weights.as_slice().map(<[f64]>::to_vec))?;
         let read = || -> outlast::Result<Vec<f32>> {
-            let mut values = Vec::with_capacity(rows * cols);
+            let mut values: Vec<f32> = Vec::with_capacity(rows * cols);
             let mut row_values = vec![0.0; cols];
             for row in 0..rows {
                 design.copy_row(row, &mut row_values);
-                for (column, (value, shift)) in row_values.iter().zip(&shift).enumerate() {
-                    let short = (value - shift) as f32;
-                    if !short.is_finite() {
-                        let problem = match value.is_finite() {
-                            true => {
-                                format!("{value} is too large for the 32 bits that rows are kept in; scale the column")
-                            }
-                            false => format!("{value} is not a finite number"),
-                        };
-                        return Err(Error::Value { what: "X", row, column: Some(column), problem });
-                    }
-                    values.push(short);
+                values.extend(row_values.iter().zip(&shift).map(|(value, shift)| (value - shift) as f32));
+                let kept = &values[row * cols..];
+                if let Some(column) = kept.iter().position(|value| !value.is_finite()) {
+                    let value = row_values[column];
+                    let problem = match value.is_finite() {
+                        true => format!("{value} is too large for the 32 bits that rows are kept in; scale the column"),
+                        false => format!("{value} is not a finite number"),
+                    };
+                    return Err(Error::Value { what: "X", row, column: Some(column), problem });
                 }
             }
             Ok(values)
@@ -98,6 +95,12 @@ impl Partition {
         }
         let weights = Arc::new(weights.as_slice()?.to_vec());
         Ok(Partition { first: self.first, cols: self.cols, x: self.x.clone(), codes: self.codes.clone(), weights })
+    }
+
+    /// The mean of every column and the sum of squares around it, of the values as they are kept.
+    fn moments<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
+        let (mean, spread) = py.detach(|| moments(&self.x, self.cols));
+        (PyArray1::from_vec(py, mean), PyArray1::from_vec(py, spread))
     }
 
     /// The answer to a request, on that many threads.
@@ -168,6 +171,22 @@ impl Partition {
             weights: Arc::new(words(weights).map(f64::from_le_bytes).collect()),
         })
     }
+}
+
+/// Differences from the first row are summed up, so that columns far from 0 keep their digits.
+fn moments(x: &[f32], cols: usize) -> (Vec<f64>, Vec<f64>) {
+    let (mut sums, mut squares) = (vec![0.0; cols], vec![0.0; cols]);
+    let first: Vec<f64> = x.iter().take(cols).map(|x| f64::from(*x)).collect();
+    for row in x.chunks_exact(cols.max(1)) {
+        for (((sum, square), x), first) in sums.iter_mut().zip(&mut squares).zip(row).zip(&first) {
+            let away = f64::from(*x) - first;
+            *sum += away;
+            *square += away * away;
+        }
+    }
+    let rows = (x.len() / cols.max(1)).max(1) as f64;
+    let spread = squares.iter().zip(&sums).map(|(square, sum)| (square - sum * sum / rows).max(0.0)).collect();
+    (sums.iter().enumerate().map(|(at, sum)| first.get(at).copied().unwrap_or(0.0) + sum / rows).collect(), spread)
 }
 
 /// Bytes in words of N.

@@ -13,8 +13,11 @@ from .. import _core, _input
 
 #: A column whose mean is so many standard deviations from 0 has it taken off before it is rounded to 32 bits.
 _FAR = 8.0
-#: Rows that can tell.
+#: Rows that can tell, and as many as are asked.
 _ENOUGH = 100
+_GUESSED = 10_000
+#: Whole numbers that lie within so many, or within the number of rows, are counted and not sorted.
+_COUNTED = 1 << 16
 
 
 class Block(NamedTuple):
@@ -167,12 +170,14 @@ def _of_columns(frame: Any) -> NDArray[Any]:
 
 
 def guessed_centre(block: Any) -> NDArray[np.float64] | None:
-    """The means of columns that seem to lie far from 0; None where the rows are too few to tell. Runs on a worker."""
-    values = numbers(block)
+    """The means of columns that seem to lie far from 0; None where the rows are too few to tell. Runs on a worker, while all others wait."""
+    rows = block.tocsr() if hasattr(block, "tocsr") else getattr(block, "iloc", block)
+    values = numbers(rows[:: max(1, block.shape[0] // _GUESSED)])
     if len(values) < _ENOUGH:
         return None
-    mean, spread = _moments(values)
-    return _far(mean, spread, len(values))
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = values.mean(axis=0, dtype=np.float64)
+        return _far(mean, ((values - mean) ** 2).sum(axis=0), len(values))
 
 
 def centre(found: Sequence[About]) -> NDArray[np.float64]:
@@ -187,15 +192,6 @@ def _far(mean: NDArray[np.float64], spread: NDArray[np.float64], rows: int) -> N
     with np.errstate(invalid="ignore", over="ignore"):
         far = (np.abs(mean) > _FAR * np.sqrt(spread / max(rows, 1))) & np.isfinite(mean)
         return np.where(far, mean.astype(np.float32).astype(np.float64), 0.0)
-
-
-def _moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if not len(values):
-        return np.zeros(values.shape[1]), np.zeros(values.shape[1])
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = values.mean(axis=0, dtype=np.float64)
-        away = values - mean
-        return mean, np.einsum("ij,ij->j", away, away)
 
 
 class Drawn(NamedTuple):
@@ -248,8 +244,7 @@ def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64
     except (ValueError, TypeError) as problem:
         names = "" if columns.names is None else f"; the columns are {', '.join(columns.names[:20])}"
         raise ValueError(f"{where}: {problem}{names if 'column' in str(problem) else ''}") from None
-    mean, spread = _moments(values)
-    return Block(rows, classes, mean if shift is None else mean - shift, spread)
+    return Block(rows, classes, *rows.moments())
 
 
 def _labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
@@ -265,8 +260,23 @@ def _labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         raise ValueError(f"y has the dtype {values.dtype}, expected whole numbers or text")
     if values.dtype.kind == "O":
         values = _of_one_type(values.tolist())
+    if values.dtype.kind in "iu" and len(values):
+        least = int(values.min())
+        if int(values.max()) - least < max(_COUNTED, len(values)):
+            return _counted(values, least)
     classes, codes = np.unique(values, return_inverse=True)
     return classes, np.asarray(codes, dtype=np.uint32).ravel()
+
+
+def _counted(values: NDArray[Any], least: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """What `np.unique` says of whole numbers that lie close together, without sorting them."""
+    # differences of small types may not fit them
+    wide = np.int64 if values.dtype.kind == "i" else np.uint64
+    places = (values.astype(wide) - wide(least)).astype(np.int64)
+    met = np.flatnonzero(np.bincount(places))
+    codes = np.zeros(met[-1] + 1, dtype=np.uint32)
+    codes[met] = np.arange(len(met))
+    return (met.astype(wide) + wide(least)).astype(values.dtype), codes[places]
 
 
 def _of_one_type(labels: list[Any]) -> NDArray[Any]:
