@@ -29,8 +29,9 @@ class Told(NamedTuple):
     sent: int
 
 
-def _ask(rows: _core.Partition, request: bytes, threads: int) -> Told:
-    answer = rows.answer(request, threads)
+def _ask(parts: list[_core.Partition], request: bytes, threads: int) -> Told:
+    answers = [rows.answer(request, threads) for rows in parts]
+    answer = answers[0] if len(answers) == 1 else _core.add_answers(answers)
     return Told(answer, len(request) + len(answer))
 
 
@@ -100,6 +101,17 @@ def balanced(rows: list[int], holders: list[str | None], threads: dict[str, int]
     return places
 
 
+def lanes(rows: list[int], workers: list[str], threads: dict[str, int]) -> list[list[int]]:
+    """The parts that are asked one after the other: as many lists for a worker as it has threads, of about as many rows each, each in order."""
+    made: list[list[int]] = []
+    for worker in dict.fromkeys(workers):
+        own: list[list[int]] = [[] for _ in range(max(1, threads.get(worker, 1)))]
+        for part in sorted((part for part, place in enumerate(workers) if place == worker), key=lambda part: -rows[part]):
+            min(own, key=lambda lane: sum(rows[other] for other in lane)).append(part)
+        made.extend(sorted(lane) for lane in own if lane)
+    return made
+
+
 class Engine:
     """The rows of a collection, ready to be asked."""
 
@@ -127,8 +139,12 @@ class Engine:
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         codes = [[places[label] for label in part.classes.tolist()] for part in found]
         arguments = [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)]
-        self._workers = None if client is None else self._places(blocks)
-        self._parts = self._start(_parts.renumber, arguments)
+        threads: dict[str, int] = {} if client is None else client.nthreads()
+        self._workers = self._places(blocks, threads) if threads else None
+        """The worker of each part."""
+        self._lanes = [[part] for part in range(len(blocks))] if self._workers is None else lanes(self.part_rows, self._workers, threads)
+        """Parts that one task asks: tasks cost more than calls."""
+        self._parts = self._start(_parts.renumber, arguments, self._workers)
         if client is None:
             self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
 
@@ -159,29 +175,26 @@ class Engine:
         self.shift = None if shift is None or not np.any(shift) else shift
         return kept[: len(made)], found
 
-    def _places(self, blocks: list[Any]) -> list[str] | None:
+    def _places(self, blocks: list[Any], threads: dict[str, int]) -> list[str]:
         """A worker for each part: where it is, but for parts that make one worker wait for another."""
-        threads: dict[str, int] = self._client.nthreads()
-        if not threads:
-            return None
         holders = self._client.who_has(blocks)
         known = [next((worker for worker in holders.get(block.key, ()) if worker in threads), None) for block in blocks]
         return balanced(self.part_rows, known, threads)
 
-    def _start(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """A task for each part, on the worker that the part belongs to, whose result is kept there."""
+    def _start(self, function: Any, arguments: list[tuple[Any, ...]], workers: list[str] | None) -> list[Any]:
+        """A task for each of the arguments, on its worker, where the result is kept."""
         import dask
 
         if self._client is None:
             return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
-        if self._workers is None:
+        if workers is None:
             return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
         # Without a worker's name the scheduler takes many such tasks for ones that any worker may begin with, and sends rows about.
         # Any other will do where that one dies.
         keep = {"pure": False, "allow_other_workers": True}
         tasks: list[Any] = [None] * len(arguments)
-        for worker in dict.fromkeys(self._workers):
-            places = [place for place, own in enumerate(self._workers) if own == worker]
+        for worker in dict.fromkeys(workers):
+            places = [place for place, own in enumerate(workers) if own == worker]
             own = zip(*(arguments[place] for place in places), strict=True)
             started = self._client.map(function, *map(list, own), workers=[worker], **keep)
             for place, task in zip(places, started, strict=True):
@@ -193,7 +206,8 @@ class Engine:
         other = copy.copy(self)
         other.passes, other.sent = 0, []
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
-        other._parts = self._start(change, [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)])
+        changed = [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)]
+        other._parts = self._start(change, changed, self._workers)
         return other
 
     def __call__(self, request: bytes) -> bytes:
@@ -207,7 +221,7 @@ class Engine:
         import dask
 
         ask, add = dask.delayed(_ask, pure=False), dask.delayed(_add, pure=False)
-        told = [ask(part, request, self._threads) for part in self._parts]
+        told = [ask([part], request, self._threads) for part in self._parts]
         while len(told) > 1:
             told = [add(told[at : at + _FAN_IN]) for at in range(0, len(told), _FAN_IN)]
         result: Told = told[0].compute()
@@ -215,10 +229,11 @@ class Engine:
 
     def _remote(self, request: bytes) -> Told:
         client = self._client
-        large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._parts)
+        large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._lanes)
         # what is small is a part of every task, what is not goes to every worker once, under a name of its own
         held = request if len(request) <= _WITHIN else client.submit(bytes, request, pure=False)
-        told = self._start(_ask, [(part, held, self._threads) for part in self._parts])
+        asked = [([self._parts[part] for part in lane], held, self._threads) for lane in self._lanes]
+        told = self._start(_ask, asked, None if self._workers is None else [self._workers[lane[0]] for lane in self._lanes])
         made = list(told)
         try:
             while len(told) > (1 if large else _FAN_IN):
