@@ -84,6 +84,17 @@ def test_parts_move_to_workers_that_would_wait(rows, holders, threads, wanted):
     assert od._engine.balanced(rows, list(holders), threads) == list(wanted)
 
 
+def test_a_thread_of_a_worker_asks_its_parts_one_after_the_other():
+    rows, workers = [5, 1, 0, 4, 9, 2], ["a", "b", "a", "a", "b", "a"]
+    made = od._engine.lanes(rows, workers, {"a": 2, "b": 1})
+    assert sorted(part for lane in made for part in lane) == list(range(6))
+    assert all(len({workers[part] for part in lane}) == 1 and lane == sorted(lane) for lane in made)
+    # two threads share 11 rows as 5 and 6; the other worker has one
+    assert sorted(sum(rows[part] for part in lane) for lane in made) == [5, 6, 10]
+    # more threads than parts, and a worker nobody knows of any more
+    assert od._engine.lanes([3, 3], ["a", "c"], {"a": 4}) == [[0], [1]]
+
+
 def test_rows_that_are_not_aligned():
     # as they may be after a journey: 8-byte numbers at an odd address
     X, y = rows(n=500)
