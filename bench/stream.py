@@ -26,13 +26,13 @@ def built():
 def fitted(program, rows):
     """What it prints about so many rows, and its peak resident set in MB."""
     run = subprocess.Popen([program, str(rows)], stdout=subprocess.PIPE, text=True)
-    told = json.loads(run.stdout.read())
+    told = run.stdout.read()
     _, status, usage = os.wait4(run.pid, 0)
     run.returncode = os.waitstatus_to_exitcode(status)
     if run.returncode:
         raise subprocess.CalledProcessError(run.returncode, program)
     # bytes there, kilobytes elsewhere
-    return told, usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
+    return json.loads(told), usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
 
 
 def main():

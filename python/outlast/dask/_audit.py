@@ -187,7 +187,7 @@ def audit(
     blocks = list(zip(collection.x, collection.y, firsts, strict=True))
 
     # every class has its rows among them, however few of all it has
-    share, fewest = _CALIBRATED / engine.rows, _CALIBRATED / (2 * len(engine.classes) * len(blocks))
+    share, fewest = _CALIBRATED / engine.rows, max(1.0, _CALIBRATED / (2 * len(engine.classes) * len(blocks)))
     told = _engine.computed(client, [dask.delayed(_held_out)(x, y, first, models, seed, share, fewest) for x, y, first in blocks])
     values, codes, weights = (np.concatenate([part[place] for part in told]) for place in range(3))
     chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights)

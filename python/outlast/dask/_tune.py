@@ -158,6 +158,8 @@ def _chosen(points: list[dict[str, Any]], losses: NDArray[np.float64], spreads: 
         warnings.warn(
             f"{done} of {len(points)} points were judged on every split; this is the best so far; raise time_limit", ConvergenceWarning, stacklevel=3
         )
+    if counts.max() == 0:
+        raise ValueError("no point was judged on any split before time_limit; raise it")
     means = np.where(counts == counts.max(), _means(losses), np.inf)
     best = int(np.argmin(means))
     within = means[best] + _EQUAL

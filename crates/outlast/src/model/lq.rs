@@ -139,9 +139,15 @@ impl Lq {
 
     /// Refuses more columns than there is memory for in a search of that many points: all rows hold a solution for each, and so does every
     /// split that is at work.
-    pub(crate) fn check_search_memory(&self, x: &dyn Design, labels: &Labels, points: usize) -> Result<()> {
-        let threads = self.common.threads.unwrap_or_else(rayon::current_num_threads);
-        let lists = points.saturating_add(COPIES_OF_STARTS).saturating_mul(threads.saturating_add(1));
+    pub(crate) fn check_search_memory(
+        &self,
+        x: &dyn Design,
+        labels: &Labels,
+        points: usize,
+        splits: usize,
+    ) -> Result<()> {
+        let at_work = self.common.threads.unwrap_or_else(rayon::current_num_threads).min(splits);
+        let lists = points.saturating_add(COPIES_OF_STARTS).saturating_mul(at_work.saturating_add(1));
         self.on_columns(x, |mapped| check_memory(mapped.cols(), fit::functions(labels), lists))
     }
 
@@ -404,8 +410,8 @@ mod tests {
         let lq = Lq::new(1.0).threads(3);
         // one list for each point would be within the range of addresses; all rows and three splits at work are not
         let points = (isize::MAX as usize / 8 / cols) / 2;
-        let told = lq.check_search_memory(&x, &labels, points).unwrap_err().to_string();
+        let told = lq.check_search_memory(&x, &labels, points, 5).unwrap_err().to_string();
         assert!(told.contains("do not fit into memory"), "{told}");
-        assert!(lq.check_search_memory(&few, &labels, 120).is_ok());
+        assert!(lq.check_search_memory(&few, &labels, 120, 5).is_ok());
     }
 }

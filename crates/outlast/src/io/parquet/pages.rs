@@ -88,8 +88,8 @@ pub(super) struct Pages {
     /// Values that are still to come.
     left: u64,
     dictionary: Option<Values>,
-    /// A page of places in the dictionary, or of truths, that is being unpacked.
-    current: Option<encoding::Hybrid>,
+    /// A page of places in the dictionary (`true`), or of truths, that is being unpacked.
+    current: Option<(bool, encoding::Hybrid)>,
 }
 
 impl Pages {
@@ -135,11 +135,11 @@ impl Pages {
 
     /// The next part of the page that is being unpacked.
     fn more(&mut self) -> Outcome<Option<Values>> {
-        let Some(page) = self.current.as_mut().filter(|page| page.left > 0) else {
+        let Some((places, page)) = self.current.as_mut().filter(|(_, page)| page.left > 0) else {
             self.current = None;
             return Ok(None);
         };
-        if self.physical == Physical::Bool {
+        if !*places {
             let mut values = Vec::new();
             page.next(AT_ONCE, |bit| values.push(bit))?;
             return Ok(Some(Values::Bits(values)));
@@ -206,7 +206,8 @@ impl Pages {
     fn values(&mut self, code: i64, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<Option<Values>> {
         let in_dictionary = matches!(code, 2 | 8);
         if in_dictionary || (code, self.physical) == (3, Physical::Bool) {
-            self.current = if count == 0 { None } else { Some(self.packed(in_dictionary, bytes, skipped, count)?) };
+            let packed = (count > 0).then(|| self.packed(in_dictionary, bytes, skipped, count)).transpose()?;
+            self.current = packed.map(|page| (in_dictionary, page));
             return Ok(None);
         }
         self.at_once(code, bytes, skipped, count).map(Some)
@@ -393,6 +394,29 @@ mod tests {
                 if let Ok(found) = unpack(6, &damaged, text.len() as i64) {
                     assert_eq!(found.len(), text.len());
                 }
+            }
+        }
+    }
+    #[test]
+    fn truths_in_a_dictionary_are_what_it_says() {
+        let pages = || Pages {
+            physical: Physical::Bool,
+            optional: false,
+            codec: 0,
+            at: 0,
+            end: 0,
+            left: 5,
+            dictionary: Some(Values::Bits(vec![1, 0])),
+            current: None,
+        };
+        // three times the first and twice the second, in runs of values of one bit; the third is not there
+        for (bytes, wanted) in [(vec![1, 3 << 1, 0, 2 << 1, 1], Some(vec![1, 1, 1, 0, 0])), (vec![2, 5 << 1, 2], None)]
+        {
+            let mut pages = pages();
+            assert!(pages.values(8, bytes, 0, 5).unwrap().is_none());
+            match (pages.more(), wanted) {
+                (Ok(Some(Values::Bits(found))), Some(wanted)) => assert_eq!(found, wanted),
+                (found, wanted) => assert!(found.is_err() && wanted.is_none()),
             }
         }
     }

@@ -20,7 +20,7 @@ impl Lq {
 
     fn streamed(&self, rows: &mut dyn Passes, request: &StreamRequest, cost: Option<Vec<f64>>) -> Result<Model> {
         let k = request.classes.len();
-        let prepared = match prepare(&self.common, rows, request)? {
+        let prepared = match prepare(&self.common, rows, request, false)? {
             First::Few(few) => return in_memory(self, few, rows, request),
             First::Many(prepared) => prepared,
         };

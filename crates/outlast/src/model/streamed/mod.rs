@@ -71,13 +71,14 @@ enum First {
     Many(Box<Prepared>),
 }
 
-fn prepare(common: &Common, rows: &mut dyn Passes, request: &StreamRequest) -> Result<First> {
+/// `starts`: whether the sample is for a start and nothing else, so that very many rows want no larger one.
+fn prepare(common: &Common, rows: &mut dyn Passes, request: &StreamRequest, starts: bool) -> Result<First> {
     let k = request.classes.len();
     if k < 2 {
         let problem = format!("the rows are of {k} class; a classifier needs two classes");
         return Err(Error::Classes { problem });
     }
-    let sampled = stream::sample_size(rows.cols(), k, request.memory, rows.rows());
+    let sampled = stream::sample_size(rows.cols(), k, request.memory, rows.rows().filter(|_| starts));
     let survey = stream::survey(rows, k, sampled, common.random_state, &request.control)?;
     if survey.is_whole() {
         return Ok(First::Few(survey.into_rows()));

@@ -20,7 +20,7 @@ impl Truncated {
 
     fn streamed(&self, rows: &mut dyn Passes, request: &StreamRequest, payoff: Option<Payoff>) -> Result<Model> {
         let k = request.classes.len();
-        let prepared = match prepare(&self.common, rows, request)? {
+        let prepared = match prepare(&self.common, rows, request, self.penalty == Penalty::L2)? {
             First::Few(few) => return in_memory(self, few, rows, request),
             First::Many(prepared) => prepared,
         };

@@ -160,7 +160,8 @@ impl LqSearch {
         self.check()?;
         // the columns as they came; what the feature map makes of them is looked at on their scale
         self.base.clone().feature_map(FeatureMap::Identity).check_data(x, labels, request)?;
-        self.base.check_search_memory(x, labels, self.cs.len().saturating_mul(self.qs.len()))?;
+        let splits = if tuning.is_some() { 0 } else { self.judge.count(x.rows()) };
+        self.base.check_search_memory(x, labels, self.cs.len().saturating_mul(self.qs.len()), splits)?;
         let data = Labelled { x, labels, weights: request.sample_weight };
         let other = match tuning {
             Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),

@@ -93,7 +93,7 @@ struct Rows {
     counts: Vec<f64>,
     /// Their sum.
     sum: f64,
-    /// The sum of all counts as they were given: how many rows there are.
+    /// The sum of all counts as they were given: how many rows there are. Counts that are weights may be small; no row is less than one.
     total: f64,
 }
 
@@ -105,7 +105,8 @@ impl Rows {
         let largest = at.iter().map(|&row| count(row)).fold(0.0, f64::max);
         let counts: Vec<f64> = at.iter().map(|&row| count(row) / largest).collect();
         let sum: f64 = counts.iter().sum();
-        Rows { at, counts, sum, total: largest * sum }
+        let total = (largest * sum).max(at.len() as f64);
+        Rows { at, counts, sum, total }
     }
 
     /// Rows and what they count.
@@ -300,12 +301,11 @@ impl<'a> Pooled<'a> {
     fn new(z: Deviations<'a>) -> Option<Self> {
         let (n, d) = (z.rows.at.len(), z.inverse.len());
         let freedom = z.rows.freedom(z.problem.classes);
-        // rows that were written several times count as several
-        let wide = d as f64 >= z.rows.total;
-        let by_rows = wide && d >= n;
+        // however often rows count, S has no more directions than there are rows
+        let by_rows = d >= n;
         let size = if by_rows { n } else { d };
         let mut matrix = if by_rows { z.rows_gram() } else { z.columns_gram() };
-        if wide {
+        if by_rows {
             (0..size).for_each(|at| matrix[at * size + at] += RIDGE * freedom);
         }
         let factor = Factor::nearest(&matrix, size, size)?;
@@ -403,6 +403,16 @@ mod tests {
             let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(far(&one.0, &other.0) < 1e-9 && far(&one.1, &other.1) < 1e-9, "{d} columns, {k} classes");
             assert!(far(&once.0, &other.0) > 1e-3, "{d} columns, {k} classes: the counts change nothing");
+            // weights may be of any size: small ones make no row less than one, and large ones no matrix larger than the rows'
+            let equally = |weight: f64| vec![weight; n];
+            let small = start(&LqProblem { counts: Some(&equally(1e-3)), ..few }).unwrap();
+            assert!(far(&once.0, &small.0) < 1e-9 && far(&once.1, &small.1) < 1e-9, "{d} columns, {k} classes");
+            let weights = equally(1e4);
+            let large = LqProblem { counts: Some(&weights), ..few };
+            let rows = Rows::new(&large);
+            let moments = Moments::new(&large, &rows);
+            let pooled = Pooled::new(Deviations::new(&large, &rows, &moments)).unwrap();
+            assert_eq!((pooled.by_rows, start(&large).is_some()), (d >= n, true));
         }
     }
 

@@ -65,11 +65,9 @@ const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// Most rows gathered, and of a sample; more is of no use.
 const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
-/// Fewest rows of a sample.
-const FEWEST_SAMPLED: usize = 500;
 /// Rows of the sample that tell how far scores move.
 const MOST_MOVED: usize = 4000;
-/// Fewest rows that can be gathered at once.
+/// Fewest rows that can be gathered at once, and of a sample.
 const FEWEST: usize = 2000;
 /// Most numbers of the Gram matrices of a pass: 1 GB.
 const MOST_SUMS: usize = 1 << 27;
@@ -238,6 +236,8 @@ struct Given<'a> {
     largest: f64,
     /// What is not worth a pass, relative to the objective, beyond what never is.
     little: f64,
+    /// Descents that memory has room for at once.
+    side_by_side: usize,
 }
 
 /// A descent, or one call of [`solve`].
@@ -311,9 +311,9 @@ impl Work<'_> {
     }
 }
 
-/// Rows of the sample that a solve with so much memory wants; fewer where there are known to be very many rows.
+/// Rows of the sample that a solve with so much memory wants; fewer where there are known to be very many rows, if a start is all it is for.
 pub fn sample_size(cols: usize, classes: usize, memory: usize, rows: Option<u64>) -> usize {
-    let most = room(cols, classes, memory).clamp(FEWEST_SAMPLED, MOST_SAMPLED);
+    let most = room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED);
     let functions = if classes == 2 { 1 } else { classes };
     rows.map_or(most, |rows| sampled::solved(most, rows, functions.saturating_mul(cols + 1)))
 }
@@ -436,7 +436,8 @@ impl<'a> Work<'a> {
             Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
         };
         let separable = task.penalty.as_ref().map(normalised);
-        let given = Given { spec, survey, metric, separable, largest, little: 0.0 };
+        let side_by_side = (task.memory / SUM_BYTES / numbers.max(1)).max(1);
+        let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side };
         Ok(given.work(Asking { passes, control, count: 1 }, control))
     }
 }

@@ -115,7 +115,7 @@ fn fits(rows: &ChunkView, spec: &Spec, points: &[&[f64]]) -> Result<()> {
 }
 
 impl Answer {
-    /// Adds the answer of other rows, which follow.
+    /// Adds the answer of other rows. The order makes a difference in last digits only.
     pub fn add(&mut self, other: Answer) -> Result<()> {
         if self.0.len() != other.0.len() {
             return Err(unexpected());

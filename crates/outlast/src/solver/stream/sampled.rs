@@ -97,7 +97,10 @@ impl<'a> Sampled<'a> {
         let rows = self.rows / PART;
         let from = error(spec, rows as f64).clamp(width, widest.max(width));
         let ample = is_ample(self.rows, self.given.survey.total());
-        let most = if ample { MOST.1 } else { MOST.0 };
+        let most = if ample { MOST.1 } else { MOST.0 }.min(self.given.side_by_side);
+        if most == 1 {
+            return Ok(vec![own]);
+        }
         let pieces = match rows < LEAST_PIECE * spec.size() {
             true => 0,
             false if spec.functions > 1 || ample => PIECES.1,
@@ -108,7 +111,11 @@ impl<'a> Sampled<'a> {
             1 => self.descend(plain.clone(), widest, width),
             _ => self.descend(self.solve((at - 2) * rows..(at - 1) * rows, loss, options)?, from, width),
         };
-        let mut ends = (0..pieces + 2).into_par_iter().map(end).collect::<Result<Vec<_>>>()?;
+        let mut ends = Vec::new();
+        for first in (0..pieces + 2).step_by(most) {
+            let some = first..(first + most).min(pieces + 2);
+            ends.extend(some.into_par_iter().map(end).collect::<Result<Vec<_>>>()?);
+        }
         ends.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         let lowest = ends[0].1;
         // all caps together, for a row of the sample
@@ -117,7 +124,8 @@ impl<'a> Sampled<'a> {
         for (theta, objective) in ends {
             let apart = starts.iter().map(|start| self.given.movement(start, &theta)).fold(f64::INFINITY, f64::min);
             let behind = starts.first().map_or(0.0, |first| DEVIATIONS * cap * self.given.movement(first, &theta));
-            if apart > NEAR * width && objective - lowest <= behind && starts.len() < most {
+            let is_one = starts.is_empty() || apart > NEAR * width && objective - lowest <= behind;
+            if is_one && starts.len() < most {
                 starts.push(theta);
             }
         }

@@ -33,7 +33,7 @@ impl Work<'_> {
             starts.push(vec![0.0; self.given.spec.size()]);
         }
         let mut ends: Vec<Best> = Vec::new();
-        if self.given.spec.wide || starts.len() == 1 {
+        if self.given.spec.wide || starts.len() == 1 || starts.len() > self.given.side_by_side {
             for start in starts {
                 if ends.is_empty() || !self.control.out_of_time() {
                     ends.push(self.narrow(start, options)?);

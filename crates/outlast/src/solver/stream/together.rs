@@ -1,8 +1,8 @@
 //! Several descents at once.
 //!
 //! Each runs on a thread of its own and asks as if it were alone; when all that are under way have asked, one pass answers all of them. A pass costs a read
-//! of the rows, or a round trip to those who have them, and that is paid once. Between two passes a descent does a few operations on vectors of the
-//! size of theta, so the threads take turns rather than cores.
+//! of the rows, or a round trip to those who have them, and that is paid once. Between two passes a descent factors a few matrices of the order of theta, little
+//! next to a pass; these threads are not of the pool, which waits.
 //!
 //! Descents that come to the same place are one from there on: one that ends a width next to where another has ended as narrow a width ends altogether. What others
 //! have reached is seen from the next pass on, so that nothing depends on which thread is faster.
