@@ -123,8 +123,7 @@ pub(super) trait Convex<P: Bounded> {
         true
     }
 
-    /// Moves the bound of the penalty to the current point, from which coefficients may be cleared that cost more than they can save.
-    /// Returns how many of its terms changed.
+    /// Moves the bound of the penalty to the current point. Returns how many of its terms changed.
     fn reweigh(&mut self) -> usize {
         0
     }
@@ -164,12 +163,10 @@ impl<P: Bounded, S: Convex<P>> Majorizer for Truncating<'_, '_, P, S> {
     }
 
     fn majorize(&mut self) -> usize {
-        // coefficients that are cleared move f, which the other bound touches at
-        let reweighed = self.solver.reweigh();
         let bound = self.problem.bound(&self.solver.decision(), self.solver.duals().as_deref());
         let changed = self.problem.changes(&self.bound, &bound);
         self.bound = bound;
-        changed + reweighed
+        changed + self.solver.reweigh()
     }
 
     fn minimize(&mut self, tolerance: f64, control: &Control) -> Result<Step> {

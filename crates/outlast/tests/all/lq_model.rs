@@ -114,30 +114,6 @@ fn truncation_and_exponent_meet_in_one_loop() {
     assert!(Truncated::new(1.0).penalty(Penalty::Lq).check().is_err(), "a kernel");
 }
 
-/// With three classes as with two the columns that count are found, in most trials: what is found among all is not above what the same
-/// machine finds on these alone, and where a few columns pay it is not w = 0.
-#[test]
-fn truncated_and_sparse_finds_the_columns_of_three_classes() {
-    let truncated = |c: f64, q: f64| Truncated::new(c).kernel(Kernel::Linear).penalty(Penalty::Lq).q(q);
-    let (mut reached, mut trials) = (0, 0);
-    for (n, d, c, q) in [(80, 100, 0.3, 0.5), (100, 60, 0.2, 0.7)] {
-        for seed in 900..904 {
-            let data = Data::new(n, d, 3, 1.0, seed);
-            let few: Vec<f64> = data.values.chunks_exact(d).flat_map(|row| row[..3].to_vec()).collect();
-            let few = Dense::new(n, 3, few).unwrap();
-            let all = truncated(c, q).fit(&data.dense(), &data.codes[..]).unwrap();
-            let best = truncated(c, q).fit(&few, &data.codes[..]).unwrap();
-            assert!(all.summary.trace.windows(2).all(|pair| pair[1] <= pair[0]));
-            trials += 1;
-            reached += usize::from(all.summary.objective <= best.summary.objective * (1.0 + AGREEMENT));
-        }
-    }
-    assert!(4 * reached >= 3 * trials, "{reached} of {trials}");
-    let data = Data::new(150, 30, 3, 1.0, 900);
-    let model = truncated(0.05, 0.3).fit(&data.dense(), &data.codes[..]).unwrap();
-    assert!(!model.selected().unwrap().is_empty());
-}
-
 #[test]
 fn costs_move_the_threshold_and_bad_ones_are_refused() {
     let data = Data::new(100, 3, 2, 1.0, 91);

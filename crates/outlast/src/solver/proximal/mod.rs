@@ -39,9 +39,8 @@ use super::majorize::Step;
 use super::truncation::{self, Answer, Convex};
 use super::{Options, Solution, lq};
 use crate::control::Control;
-use crate::data::Design;
 use crate::error::{Error, Result};
-use crate::problem::lq::{clear, size, touching};
+use crate::problem::lq::{size, touching};
 use crate::problem::{KernelFunction, Loss, LqProblem, Majorant, ManyClass, Norm, Terms, TwoClass};
 use columns::Columns;
 pub(in crate::solver) use columns::{by_column, pieces, units};
@@ -64,15 +63,11 @@ const STARTS: [f64; 3] = [1.0, 0.1, 0.01];
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    let codes: Vec<u32> = problem.signs.iter().map(|sign| u32::from(*sign > 0.0)).collect();
-    let plain = plain(problem.x, &codes, (2, 1), problem.caps, problem.intercept);
-    let asked = (problem.norm, problem.kernel, &problem.loss);
-    let (more, steepest) = (rates_of_lq(&plain, asked, options, control)?, steepest(&plain, asked));
+    let more = rates_of_lq(problem, options, control)?;
     best_of(problem.norm, problem.kernel, problem.x.cols(), more, |rates, power| {
         let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        let (caps, limit, steepest) = (caps.clone(), options.max_iterations, steepest.clone());
-        let mut solver = Solver { engine, caps, limit, power, steepest };
+        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
         solver.start(options);
         truncation::solve(problem, options, control, &mut solver, NAME)
     })
@@ -85,65 +80,39 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     }
     let unit = unit_of(problem.caps);
     let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    let k = problem.classes;
-    let plain = plain(problem.x, problem.codes, (k, k), problem.caps, problem.intercept);
-    let asked = (problem.norm, problem.kernel, &problem.loss);
-    let (more, steepest) = (rates_of_lq(&plain, asked, options, control)?, steepest(&plain, asked));
-    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), more, |rates, power| {
+    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), None, |rates, power| {
         let base = problem.loss.base();
         let rows = Many { base, codes: problem.codes, classes: problem.classes, caps: caps.clone() };
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        let (caps, limit, steepest) = (caps.clone(), options.max_iterations, steepest.clone());
-        let mut solver = Solver { engine, caps, limit, power, steepest };
+        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
         solver.start(options);
         truncation::solve(problem, options, control, &mut solver, NAME)
     })
 }
 
-/// The L_q problem of the same rows without truncation; q is set by whoever asks.
-fn plain<'a>(
-    x: &'a dyn Design,
-    codes: &'a [u32],
-    (classes, functions): (usize, usize),
-    caps: &'a [f64],
-    intercept: bool,
-) -> LqProblem<'a> {
-    LqProblem { x, codes, classes, functions, caps, counts: None, cost: None, q: 1.0, intercept }
-}
-
-/// q of sum |w|^q, if that is concave and the loss the hinge, whose slope is bounded.
-fn concave(asked: (Norm, &KernelFunction, &Loss)) -> Option<f64> {
-    let (Norm::Power(q), KernelFunction::Linear, loss) = asked else { return None };
-    let is_hinge = loss.base().name() == Loss::hinge().base().name();
-    (is_hinge && q > 0.0 && q < 1.0).then_some(q)
-}
-
-/// For sum |w|^q with q < 1 and the hinge: the rates that touch at the best point found for the hinge that is not truncated. With two
-/// classes the rounds from there end no higher than at that point. With k that hinge is another one (of Lee, Lin and Wahba), whose margins
-/// are k times as wide, but the columns it finds are of use to both.
-fn rates_of_lq(
-    plain: &LqProblem,
-    asked: (Norm, &KernelFunction, &Loss),
-    options: &Options,
-    control: &Control,
-) -> Result<Option<Vec<f64>>> {
-    let Some(q) = concave(asked) else { return Ok(None) };
-    let found = lq::solve_sparsely(&LqProblem { q, ..*plain }, &Options { start: None, ..options.clone() }, control)?;
-    let wider = plain.functions as f64;
-    Ok(found.weights.map(|weights| touching(&weights.iter().map(|w| w / wider).collect::<Vec<_>>(), q)))
-}
-
-/// G, functions x columns: the steepest the loss can be in each coefficient, where it is asked for. A margin changes by no more than one
-/// coefficient times x, or, with k classes, two of them.
-fn steepest(plain: &LqProblem, asked: (Norm, &KernelFunction, &Loss)) -> Vec<f64> {
-    if concave(asked).is_none() {
-        return Vec::new();
+/// For sum |w|^q with q < 1 and the hinge: the rates that touch at the best point found for the hinge that is not truncated. The rounds from
+/// there end no higher than at that point.
+fn rates_of_lq(problem: &TwoClass, options: &Options, control: &Control) -> Result<Option<Vec<f64>>> {
+    let Norm::Power(q) = problem.norm else { return Ok(None) };
+    let is_hinge = problem.loss.base().name() == Loss::hinge().base().name();
+    let is_concave = q > 0.0 && q < 1.0;
+    if !(is_concave && is_hinge && matches!(problem.kernel, KernelFunction::Linear)) {
+        return Ok(None);
     }
-    let mut sums = vec![0.0; plain.x.cols()];
-    for (row, &cap) in plain.caps.iter().enumerate().filter(|(_, cap)| **cap > 0.0) {
-        plain.x.for_each(row, &mut |column, value| sums[column] += cap * value.abs());
-    }
-    sums.repeat(plain.functions)
+    let codes: Vec<u32> = problem.signs.iter().map(|sign| u32::from(*sign > 0.0)).collect();
+    let whole = LqProblem {
+        x: problem.x,
+        codes: &codes,
+        classes: 2,
+        functions: 1,
+        caps: problem.caps,
+        counts: None,
+        cost: None,
+        q,
+        intercept: problem.intercept,
+    };
+    let found = lq::solve_sparsely(&whole, &Options { start: None, ..options.clone() }, control)?;
+    Ok(found.weights.map(|weights| touching(&weights, q)))
 }
 
 /// Runs with the rates of a problem this solver takes, or from several starts, `more` among them, if its penalty is not convex.
@@ -197,8 +166,6 @@ struct Solver<'a, R: Rows> {
     limit: usize,
     /// q of sum |w|^q, whose rates follow the point.
     power: Option<f64>,
-    /// The steepest the loss can be in each coefficient, functions x columns; nothing where that is not known.
-    steepest: Vec<f64>,
 }
 
 /// A point and the dual point that certifies it.
@@ -249,14 +216,10 @@ impl<R: Rows> Solver<'_, R> {
         }
     }
 
-    /// Moves the rates to q |w|^(q-1), without the columns that cost more than they can save; returns how many changed.
+    /// Moves the rates to q |w|^(q-1); returns how many changed.
     fn reweigh(&mut self) -> usize {
         let Some(q) = self.power else { return 0 };
-        let mut weights = self.weights();
-        if weights.len() == self.steepest.len() {
-            clear(&mut weights, &self.steepest, q, self.engine.functions());
-        }
-        let rates = touching(&weights, q);
+        let rates = touching(&self.weights(), q);
         let changed = changed_rates(&rates, &self.engine.rates);
         if changed > 0 {
             self.engine.set_rates(&rates);

@@ -41,7 +41,7 @@ impl<'a> Weighted<'a> {
         let rows = Apart { functions: m, signs: each(&|row, _| problem.sign(row)), caps };
         let rates = vec![1.0; m * problem.x.cols()];
         let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        Weighted { solver: Solver { engine, caps: vec![0.0; n], limit, power: None, steepest: Vec::new() } }
+        Weighted { solver: Solver { engine, caps: vec![0.0; n], limit, power: None } }
     }
 
     /// Rates are functions x columns.

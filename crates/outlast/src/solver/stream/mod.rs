@@ -436,7 +436,8 @@ impl<'a> Work<'a> {
             Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
         };
         let separable = task.penalty.as_ref().map(normalised);
-        let side_by_side = (task.memory / SUM_BYTES / numbers.max(1)).max(1);
+        // the sums and matrices of one more descent, beside all else
+        let side_by_side = (task.memory / (3 * SUM_BYTES) / numbers.max(1)).max(1);
         let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side };
         Ok(given.work(Asking { passes, control, count: 1 }, control))
     }
