@@ -233,6 +233,14 @@ impl Lq {
         self.model(x, labels, request, self.common.settled(solution))
     }
 
+    /// Refuses the paper's algorithm where solutions are to start from each other: it has a start of its own.
+    pub(crate) fn check_path(&self) -> Result<()> {
+        match self.solver == lq::LQA {
+            true => Err(Error::parameter("solver", format!("{:?}", self.solver), "\"auto\" along a path and in a search")),
+            false => Ok(()),
+        }
+    }
+
     /// Models for every C of a list, in its order, each solution the start of others. They are those of separate fits for q >= 1, to the
     /// tolerance; for q < 1 the starts are those of the path.
     ///
@@ -257,6 +265,7 @@ impl Lq {
         request: &FitRequest,
     ) -> Result<Vec<Model>> {
         let labels = y.labels();
+        self.check_path()?;
         self.check_data(x, &labels, request)?;
         cs.iter().try_for_each(|&c| positive("Cs", c))?;
         cs.iter().try_for_each(|&c| self.check_caps(c, &labels, request.sample_weight))?;

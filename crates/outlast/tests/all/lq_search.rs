@@ -4,7 +4,7 @@ use crate::common::relative;
 use crate::lq_data::Data;
 use outlast::data::{Scaling, Standardized};
 use outlast::model::Rows;
-use outlast::select::stratified;
+use outlast::select::{default_cs, stratified};
 use outlast::select::tune::{Judge, Measure, Rule, State};
 use outlast::{
     ClassWeight, Control, Csr, Dense, Design, Error, FeatureMap, FitRequest, Labels, Lq, LqChoice, LqSearch, Model,
@@ -328,19 +328,48 @@ fn columns_without_spread_and_of_every_size() {
     }
 }
 
-/// The model is what a fit at the chosen point would find, or lower, and so never above the paper's algorithm.
+/// The model is the solution that was judged, and not a lower one with other columns.
 #[test]
-fn the_model_is_no_worse_than_a_fit_of_its_own() {
-    for (n, d, k, cs) in [(40, 60, 2, vec![0.3, 10.0]), (50, 8, 3, vec![0.3, 10.0])] {
+fn the_model_is_what_was_judged() {
+    for (n, d, k, cs) in [(40, 60, 2, vec![0.3, 10.0]), (50, 8, 3, vec![0.3, 10.0]), (100, 20, 2, vec![0.1, 1.0])] {
         let data = Data::new(n, d, k, 1.0, 31);
         let search = LqSearch::new(cs, vec![0.5]).standardize(false);
         let found = search.fit(&data.dense(), &data.codes[..]).unwrap();
-        let lq = Lq::new(found.point().c).q(0.5);
-        let model = found.tuned.model.summary.objective;
-        assert!(model <= found.point().objective * (1.0 + SAME));
-        for own in [lq.clone(), lq.solver("lqa")] {
-            let own = own.fit(&data.dense(), &data.codes[..]).unwrap().summary.objective;
-            assert!(model <= own * (1.0 + SAME), "{n} x {d}, C {}: {model} {own}", found.point().c);
-        }
+        let model = &found.tuned.model;
+        assert!(model.summary.objective <= found.point().objective * (1.0 + SAME));
+        assert_eq!(model.selected().unwrap().len(), found.point().size);
+        let weights = model.predictor.weights().unwrap();
+        let largest = weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
+        assert!(largest > 0.0 && weights.iter().zip(&found.point().weights).all(|(a, b)| (a - b).abs() < 0.02 * largest));
     }
+}
+
+/// Costs scale the values of C that are tried, and change nothing else.
+#[test]
+fn values_of_c_know_the_costs() {
+    for k in [2, 3] {
+        let data = Data::new(60, 6, k, 1.0, 37);
+        let prices = |by: f64| -> Vec<Vec<f64>> {
+            let price = |row: usize, to: usize| if row == to { 0.0 } else { by * (1.0 + 0.5 * row as f64 + to as f64) };
+            (0..k as usize).map(|row| (0..k as usize).map(|to| price(row, to)).collect()).collect()
+        };
+        let cs = |base: Lq| default_cs(&base, &data.dense(), &data.codes[..], None, 5).unwrap();
+        let (once, often) = (cs(Lq::new(1.0).cost(prices(1.0))), cs(Lq::new(1.0).cost(prices(128.0))));
+        assert!(once.iter().zip(&often).all(|(once, often)| relative(*once, 128.0 * often) < 1e-12), "{once:?} {often:?}");
+        let ones: Vec<Vec<f64>> = (0..k).map(|row| (0..k).map(|to| f64::from(u8::from(row != to))).collect()).collect();
+        assert!(cs(Lq::new(1.0)).iter().zip(cs(Lq::new(1.0).cost(ones))).all(|(a, b)| relative(*a, b) < 1e-12));
+        // the first variable comes in within the list
+        let models = Lq::new(1.0).cost(prices(128.0)).path(&data.dense(), &data.codes[..], &often).unwrap();
+        let sizes: Vec<usize> = models.iter().map(|model| model.selected().unwrap().len()).collect();
+        assert!(sizes[0] <= 1 && sizes[4] > 1, "{sizes:?}");
+    }
+}
+
+#[test]
+fn the_papers_algorithm_has_no_path() {
+    let data = Data::new(30, 3, 2, 1.0, 41);
+    let base = Lq::new(1.0).q(0.5).solver("lqa");
+    let refused = |error: Error| assert!(error.to_string().contains("solver") && error.to_string().contains("lqa"), "{error}");
+    refused(base.path(&data.dense(), &data.codes[..], &[1.0]).unwrap_err());
+    refused(LqSearch::new(vec![1.0], vec![0.5]).base(base).fit(&data.dense(), &data.codes[..]).unwrap_err());
 }

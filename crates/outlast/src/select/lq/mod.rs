@@ -4,8 +4,8 @@
 //! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
 //! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
 //! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
-//! variables on all rows is taken, then that of the smaller C. The model is what a fit at that point finds with the local minimum of the
-//! path, which was judged, among its starts: for q < 1 another one only if it is lower.
+//! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path, whose
+//! like the splits judged, followed to the tolerance of a fit: a lower one elsewhere was not judged.
 
 mod values;
 mod walk;
@@ -133,6 +133,7 @@ impl LqSearch {
     /// Checks every parameter that can be checked without data.
     pub fn check(&self) -> Result<()> {
         self.base.check()?;
+        self.base.check_path()?;
         self.cs.check(&self.base)?;
         if self.qs.is_empty() {
             return Err(Error::parameter("qs", "no values", "at least one"));
@@ -161,7 +162,7 @@ impl LqSearch {
         // the columns as they came; what the feature map makes of them is looked at on their scale
         self.base.clone().feature_map(FeatureMap::Identity).check_data(x, labels, request)?;
         let splits = if tuning.is_some() { 0 } else { self.judge.count(x.rows()) };
-        self.base.check_search_memory(x, labels, self.cs.len().saturating_mul(self.qs.len()), splits)?;
+        self.base.check_search_memory(x, labels, self.cs.count().saturating_mul(self.qs.len()), splits)?;
         let data = Labelled { x, labels, weights: request.sample_weight };
         let other = match tuning {
             Some((x, y)) => Some((x, part::known_labels(labels, data.x.cols(), x, y)?)),
@@ -324,11 +325,13 @@ impl LqSearch {
         Ok(LqChoice { tuned, path, stability })
     }
 
-    /// The chosen point as a fit of its own finds it, what was judged among its starts.
+    /// The chosen point, followed from where the path found it.
     fn refit(&self, rows: &Owned, found: &Solution, (c, q): (f64, f64), request: &FitRequest) -> Result<Model> {
         let (weights, intercepts) = (found.weights.clone(), found.intercepts.clone());
         let start = Start { expansion: Vec::new(), weights, intercepts };
-        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), Care::Full)
+        // a convex problem has one minimum, whatever its start; what was not reached in time is no minimum
+        let care = if q < 1.0 && found.status != Status::TimeLimit { Care::Follow } else { Care::Full };
+        self.base.clone().c(c).q(q).run(rows.rows.as_design(), &rows.labels, request, Some(start), care)
     }
 
     /// The path as users see it.

@@ -46,8 +46,8 @@ const NEWCOMERS: usize = 20;
 const FOLLOWED: usize = 5;
 /// Accuracy of the end where that is cheap: what the paper's algorithm finds in as many steps as it likes is no lower than that.
 const EXACT: f64 = 1e-9;
-/// The paper's algorithm as a start that is cheap: relative decrease at which it ends, and most steps.
-const LQA: (f64, usize) = (1e-7, 500);
+/// Relative decrease at which the paper's algorithm ends as a start of a path, which only asks where it leads.
+const LEADS: f64 = 1e-4;
 /// Relative difference of two objectives of one point that is rounding.
 const ROUNDING: f64 = 1e-9;
 /// Time between reports of work that goes on in several places.
@@ -132,20 +132,37 @@ pub(super) fn best(
         together.add(&found);
         Ok(found)
     };
-    let in_time = |start: &Start| if control.out_of_time() { Ok(None) } else { go(start).map(Some) };
-    let ends: Vec<Result<Option<Local>>> = starts.par_iter().with_max_len(1).map(in_time).collect();
-    let (mut best, mut late) = (None, Vec::new());
-    for (start, end) in starts.into_iter().zip(ends) {
-        match end? {
-            Some(found) => best = Some(better(best, found)),
-            None => late.push(start),
+    // a start is let go once it was followed, and of two ends the higher one: with many columns each is large
+    let in_time = |start: Start| -> Result<Ends> {
+        match control.out_of_time() {
+            true => Ok(Ends { best: None, late: vec![start] }),
+            false => Ok(Ends { best: Some(go(&start)?), late: Vec::new() }),
         }
-    }
+    };
+    let ends = starts.into_par_iter().with_max_len(1).map(in_time).try_reduce(Ends::default, |a, b| Ok(a.and(b)))?;
     // with no time left to follow any, the lowest of the rest where they stand
-    if !late.is_empty() {
-        best = Some(better(best, go(&lowest(problem, late))?));
+    match ends.late.is_empty() {
+        true => Ok(ends.best),
+        false => Ok(Some(better(ends.best, go(&lowest(problem, ends.late))?))),
     }
-    Ok(best)
+}
+
+/// What some starts led to: the best end, and those that there was no time for.
+#[derive(Default)]
+struct Ends {
+    best: Option<Local>,
+    late: Vec<Start>,
+}
+
+impl Ends {
+    fn and(mut self, mut other: Ends) -> Ends {
+        self.late.append(&mut other.late);
+        let best = match other.best {
+            Some(found) => Some(better(self.best, found)),
+            None => self.best,
+        };
+        Ends { best, late: self.late }
+    }
 }
 
 /// The lowest of some starts, each with all its columns or the largest of them alone: what was found for another penalty has too many.
@@ -226,7 +243,7 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         return polish(problem, found, &fine, control);
     }
     let (rough, fine) = efforts(options);
-    let (found, end) = best_of_all(problem, given.into_iter().collect(), options, control)?;
+    let (found, end) = best_of_all(problem, given.into_iter().collect(), lqa::decrease(options), options, control)?;
     let paper = end.as_ref().map_or(f64::INFINITY, |end| problem.objective(&end.weights, &end.intercepts));
     let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
     let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
@@ -256,10 +273,11 @@ fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, contro
     Ok(found)
 }
 
-/// The best of the starts given and of all others, roughly; and where the paper's algorithm ends, if it was run.
+/// The best of the starts given and of all others, roughly; and where the paper's algorithm ends, by a relative decrease, if it was run.
 fn best_of_all(
     problem: &LqProblem,
     mut given: Vec<Start>,
+    decrease: f64,
     options: &Options,
     control: &Control,
 ) -> Result<(Local, Option<Start>)> {
@@ -268,7 +286,7 @@ fn best_of_all(
         given.extend(discriminant_start(problem));
     }
     let mut found = best_sparse(problem, given, options, control)?;
-    let end = paper_start(problem, options, control)?;
+    let end = paper_start(problem, decrease, options.max_steps, control)?;
     if let Some(start) = &end {
         // with many columns it is dear to follow: then only if it is the lowest so far
         let few = columns_used(problem, &start.weights) <= most_columns(problem);
@@ -294,7 +312,7 @@ pub(super) fn solve_from(
     control: &Control,
 ) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let (found, _) = best_of_all(problem, given, options, control)?;
+    let (found, _) = best_of_all(problem, given, lqa::decrease(options).max(LEADS), options, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
@@ -527,9 +545,8 @@ fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     Some(Start { weights, intercepts, expansion: None })
 }
 
-/// Where the paper's algorithm ends on the rows that count, if its steps can be afforded: by its own limits, but for last digits that the
-/// end of a cheap fit is below.
-fn paper_start(problem: &LqProblem, options: &Options, control: &Control) -> Result<Option<Start>> {
+/// Where the paper's algorithm ends on the rows that count, if its steps can be afforded.
+fn paper_start(problem: &LqProblem, decrease: f64, steps: usize, control: &Control) -> Result<Option<Start>> {
     let rows: Vec<u32> = (0..problem.rows() as u32).filter(|&row| problem.caps[row as usize] > 0.0).collect();
     let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
     let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize]).collect();
@@ -543,7 +560,6 @@ fn paper_start(problem: &LqProblem, options: &Options, control: &Control) -> Res
     if !factored || lqa::work(&part, part.x.cols()) > STEP || control.out_of_time() {
         return Ok(None);
     }
-    let (decrease, steps) = if is_cheap(problem) { LQA } else { (lqa::decrease(options), options.max_steps) };
     let (weights, intercepts) = lqa::end(&part, decrease, steps, control)?;
     Ok(Some(Start { weights, intercepts, expansion: None }))
 }
