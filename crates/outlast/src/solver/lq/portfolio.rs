@@ -46,7 +46,8 @@ const NEWCOMERS: usize = 20;
 const FOLLOWED: usize = 5;
 /// Accuracy of the end where that is cheap: what the paper's algorithm finds in as many steps as it likes is no lower than that.
 const EXACT: f64 = 1e-9;
-/// Relative decrease at which the paper's algorithm ends as a start of a path, which only asks where it leads.
+/// Relative decrease at which the paper's algorithm ends as a start of a cheap fit, and of a path, which only asks where it leads.
+const DIGITS: f64 = 1e-7;
 const LEADS: f64 = 1e-4;
 /// Relative difference of two objectives of one point that is rounding.
 const ROUNDING: f64 = 1e-9;
@@ -243,7 +244,9 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
         return polish(problem, found, &fine, control);
     }
     let (rough, fine) = efforts(options);
-    let (found, end) = best_of_all(problem, given.into_iter().collect(), lqa::decrease(options), options, control)?;
+    // the end of a cheap fit is below the last digits of the paper's algorithm
+    let decrease = if is_cheap(problem) { lqa::decrease(options).max(DIGITS) } else { lqa::decrease(options) };
+    let (found, end) = best_of_all(problem, given.into_iter().collect(), decrease, options, control)?;
     let paper = end.as_ref().map_or(f64::INFINITY, |end| problem.objective(&end.weights, &end.intercepts));
     let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
     let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
