@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from . import _parts
+from . import _desks, _parts
 
 #: Answers that one task adds up: those of many parts meet in a tree, and not all on the client.
 _FAN_IN = 8
 #: Bytes for each part up to which an answer is small.
 _SMALL = 1 << 18
+#: Bytes up to which answers come straight to the client.
+_STRAIGHT = 1 << 25
 #: Bytes up to which a request is sent within each task.
 _WITHIN = 1 << 15
 #: Parts up to which their places are looked at.
@@ -30,8 +32,7 @@ class Told(NamedTuple):
 
 
 def _ask(parts: list[_core.Partition], request: bytes, threads: int) -> Told:
-    answers = [rows.answer(request, threads) for rows in parts]
-    answer = answers[0] if len(answers) == 1 else _core.add_answers(answers)
+    answer = _desks.summed(parts, request, threads)
     return Told(answer, len(request) + len(answer))
 
 
@@ -145,6 +146,8 @@ class Engine:
         self._lanes = [[part] for part in range(len(blocks))] if self._workers is None else lanes(self.part_rows, self._workers, threads)
         """Parts that one task asks: tasks cost more than calls."""
         self._parts = self._start(_parts.renumber, arguments, self._workers)
+        self._desks = self._opened()
+        """The short way to the parts, while there is one."""
         if client is None:
             self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
 
@@ -201,6 +204,12 @@ class Engine:
                 tasks[place] = task
         return tasks
 
+    def _opened(self) -> _desks.Desks | None:
+        if self._workers is None or self._client.asynchronous or _on_worker():
+            return None
+        lanes = [[self._parts[part] for part in lane] for lane in self._lanes]
+        return _desks.Desks.open(self._client, lanes, [self._workers[lane[0]] for lane in self._lanes], self._threads)
+
     def without(self, change: Any, *arguments: Any) -> Engine:
         """The same rows with other weights: `change(rows, first, *arguments)` makes them, on the workers."""
         other = copy.copy(self)
@@ -208,11 +217,12 @@ class Engine:
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         changed = [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)]
         other._parts = self._start(change, changed, self._workers)
+        other._desks = other._opened()
         return other
 
     def __call__(self, request: bytes) -> bytes:
         """The sum of all parts' answers."""
-        told = self._local(request) if self._client is None else self._remote(request)
+        told = self._local(request) if self._client is None else self._directly(request) or self._remote(request)
         self.passes += 1
         self.sent.append(told.sent)
         return told.answer
@@ -226,6 +236,18 @@ class Engine:
             told = [add(told[at : at + _FAN_IN]) for at in range(0, len(told), _FAN_IN)]
         result: Told = told[0].compute()
         return result
+
+    def _directly(self, request: bytes) -> Told | None:
+        """By the desks, if these answer and their answers are few and small enough to be added here."""
+        last = self.sent[-1] if self.sent else 0
+        if self._desks is None or len(self._lanes) > _FAN_IN or last > _STRAIGHT:
+            return None
+        answers = self._desks.ask(request)
+        if answers is None:
+            self._desks = None
+            return None
+        sent = sum(len(request) + len(answer) for answer in answers)
+        return Told(_core.add_answers(answers), sent)
 
     def _remote(self, request: bytes) -> Told:
         client = self._client
