@@ -85,22 +85,29 @@ def test_the_paper_s_algorithm_is_followed_to_its_end_however_many_columns():
     assert 0 < same.objective_ <= theirs.objective_ * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("given", ["nothing", "costs", "weights", "costs and weights"])
 @pytest.mark.parametrize("shape", [(70, 5), (20, 25)])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5])
-def test_the_paper_s_algorithm_takes_the_steps_it_prints(k, q, shape):
+def test_the_paper_s_algorithm_takes_the_steps_it_prints(q, k, shape, given):
+    """Six steps of the judge, from a start of its own, beside as many of ours."""
     X, y = data(*shape, k, 3)
     X = X * 3 + 1
-    C = 0.4
-    w, b = judge.discriminant(X, y, k)
-    for step in range(1, 5):
-        w, b = judge.lqa_step(w, b, X, y, C, q, 1e-10)
+    C, cost, weights = 0.4, None, None
+    if "costs" in given:
+        cost = prices(k)
+    if "weights" in given:
+        weights = np.random.default_rng(0).integers(0, 4, len(y))
+        weights[:k] = 1
+    w, b = judge.discriminant(X, y, k, weights)
+    for step in range(1, 7):
+        w, b = judge.lqa_step(w, b, X, y, C, q, 1e-10, cost, weights)
         with pytest.warns(ConvergenceWarning):
-            model = LqSVC(C, q=q, solver="lqa", max_iter=step, tol=1e-12).fit(X, y)
-        np.testing.assert_allclose(model.coef_, w, rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(model.intercept_, b, rtol=1e-5, atol=1e-7)
-        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q), rel=1e-6)
-        w, b = model.coef_, model.intercept_
+            model = LqSVC(C, q=q, cost=cost, solver="lqa", max_iter=step, tol=1e-12).fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_, w, rtol=0, atol=1e-7 * np.abs(w).max())
+        np.testing.assert_allclose(model.intercept_, b, rtol=0, atol=1e-6)
+        assert model.objective_ == pytest.approx(judge.value(w, b, X, y, C, q, cost, weights), rel=1e-8)
+        assert len(model.objective_trace_) == step + 1
 
 
 def test_dense_sparse_and_weights_agree():
