@@ -10,16 +10,20 @@ def costs(codes, k, cost=None):
     return matrix[codes]
 
 
-def value(w, b, X, codes, C, q, cost=None):
+def terms(codes, m, C, cost=None, weights=None):
+    """The sign of each term and what it costs, rows x functions: one function for two classes, else one for each."""
+    caps = C * (np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=float))
+    if m == 1:
+        pays = costs(codes, 2, cost)[np.arange(len(codes)), 1 - codes]
+        return np.where(codes == 1, 1.0, -1.0)[:, None], (caps * pays)[:, None]
+    return np.full((len(codes), m), -1.0), caps[:, None] * costs(codes, m, cost)
+
+
+def value(w, b, X, codes, C, q, cost=None, weights=None):
     """sum |w|^q + C sum_i (costs) (hinge): one function for two classes, else Lee, Lin and Wahba's hinge."""
     w, b = np.atleast_2d(w), np.ravel(b)
-    f = X @ w.T + b
-    if len(w) == 1:
-        pays = costs(codes, 2, cost)[np.arange(len(codes)), 1 - codes]
-        loss = pays @ np.maximum(0, 1 - np.where(codes == 1, 1, -1) * f[:, 0])
-    else:
-        loss = (costs(codes, len(w), cost) * np.maximum(0, f + 1)).sum()
-    return (np.abs(w) ** q).sum() + C * loss
+    sign, pays = terms(codes, len(w), C, cost, weights)
+    return (np.abs(w) ** q).sum() + (pays * np.maximum(0, 1 - sign * (X @ w.T + b))).sum()
 
 
 def minimum(X, codes, C, q, cost=None, k=2):
@@ -38,62 +42,54 @@ def minimum(X, codes, C, q, cost=None, k=2):
     return cp.Problem(cp.Minimize(penalty + C * loss), constraints).solve(solver=cp.CLARABEL)
 
 
-def discriminant(X, codes, k):
-    """Linear discriminant analysis of standardised columns, the start of the paper's algorithm, on the columns as they came."""
+def discriminant(X, codes, k, weights=None):
+    """Linear discriminant analysis of standardised columns, the start of the paper's algorithm, on the columns as they came.
+
+    A row of weight 2 counts as two; the ridge is for fewer rows than columns, however often they count.
+    """
     n, d = X.shape
-    centre, spread = X.mean(axis=0), X.std(axis=0)
+    counts = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    total = counts.sum()
+    centre = counts @ X / total
+    spread = np.sqrt(counts @ (X - centre) ** 2 / total)
     Z = (X - centre) / spread
-    means = np.array([Z[codes == j].mean(axis=0) for j in range(k)])
-    pooled = sum(np.cov(Z[codes == j].T, ddof=0) * np.sum(codes == j) for j in range(k)) / (n - k)
-    if d >= n:
+    shares = np.array([counts[codes == j].sum() for j in range(k)]) / total
+    means = np.array([np.average(Z[codes == j], axis=0, weights=counts[codes == j]) for j in range(k)])
+    apart = Z - means[codes]
+    pooled = apart.T @ (counts[:, None] * apart) / (total - k)
+    if d >= np.sum(counts > 0):
         pooled = pooled + 0.01 * np.eye(d)
     w = np.linalg.solve(pooled, means.T).T
-    b = np.array([np.log(np.mean(codes == j)) - means[j] @ w[j] / 2 for j in range(k)]) - (w / spread) @ centre
+    b = np.log(shares) - (means * w).sum(axis=1) / 2 - (w / spread) @ centre
     w = w / spread
     if k == 2:
         return w[1:] - w[:1], b[1:] - b[:1]
     return w - w.mean(axis=0), b - b.mean()
 
 
-def lqa_step(w, b, X, codes, C, q, floor, cost=None):
-    """One local quadratic approximation, in the free parameters of the paper's appendix: all functions but the last.
+def lqa_step(w, b, X, codes, C, q, floor, cost=None, weights=None):
+    """One local quadratic approximation: |z| of the hinge and |w|^q are replaced by the parabolas that touch them where they are.
 
-    |z| of the hinge and |w|^q are replaced by the parabolas that touch them where they are; numbers below `floor` count as
-    `floor`.
+    Numbers below `floor` count as `floor`. The unknowns are v = w / |w0|^(1 - q/2), whose penalty is q/2 sum v^2 however small w0 is,
+    and b; that functions sum to 0 is kept by multipliers. (The paper's appendix leaves out the last function instead, and loses all
+    digits where its coefficients vanish.)
     """
     w, b = np.atleast_2d(w), np.ravel(b)
-    n, d = X.shape
-    k = len(w)
-    rows = np.c_[np.ones(n), X]
-    if k == 1:
-        sign = np.where(codes == 1, 1.0, -1.0)
-        pays = C * costs(codes, 2, cost)[np.arange(n), 1 - codes]
-        z = 1 - sign * (X @ w[0] + b[0])
-        # [z]_+ <= z^2 / (4 |z0|) + z / 2 + |z0| / 4 with z = 1 - sign f
-        curve = pays / (2 * np.maximum(np.abs(z), floor))
-        weight = q * np.maximum(np.abs(w[0]), floor) ** (q - 2)
-        matrix = rows.T @ (curve[:, None] * rows) + np.diag(np.r_[0, weight])
-        target = rows.T @ (curve * sign + pays / 2 * sign)
-        found = np.linalg.solve(matrix, target)
-        return found[1:][None], found[:1]
-    pays = C * costs(codes, k, cost)
-    z = X @ w.T + b + 1
+    (n, d), m = X.shape, len(w)
+    sign, pays = terms(codes, m, C, cost, weights)
+    # [z]_+ <= z^2 / (4 |z0|) + z / 2 + |z0| / 4 with z = 1 - sign f
+    z = 1 - sign * (X @ w.T + b)
     curve = pays / (2 * np.maximum(np.abs(z), floor))
-    size = (k - 1) * (d + 1)
-    matrix, target = np.zeros((size, size)), np.zeros(size)
-
-    def block(at):
-        return slice(at * (d + 1), (at + 1) * (d + 1))
-
-    last = rows.T @ (curve[:, -1][:, None] * rows)
-    for one in range(k - 1):
-        weight = np.r_[0, q * np.maximum(np.abs(w[one]), floor) ** (q - 2)]
-        matrix[block(one), block(one)] += rows.T @ (curve[:, one][:, None] * rows) + np.diag(weight)
-        target[block(one)] += rows.T @ (curve[:, -1] + pays[:, -1] / 2 - curve[:, one] - pays[:, one] / 2)
-        for other in range(k - 1):
-            both = np.r_[0, q * np.maximum(np.abs(w[-1]), floor) ** (q - 2)]
-            matrix[block(one), block(other)] += last + np.diag(both)
-    # the intercepts of a cost matrix with a column of zeros are not determined
-    found = np.linalg.lstsq(matrix, target, rcond=None)[0].reshape(k - 1, d + 1)
-    found = np.vstack([found, -found.sum(axis=0)])
-    return found[:, 1:], found[:, 0]
+    size = np.maximum(np.abs(w), floor) ** (1 - q / 2)
+    parts, sums = m * (d + 1), 0 if m == 1 else d + 1
+    matrix, target = np.zeros((parts + sums, parts + sums)), np.zeros(parts + sums)
+    for one in range(m):
+        at = slice(one * (d + 1), (one + 1) * (d + 1))
+        rows = np.c_[np.ones(n), X * size[one]]
+        matrix[at, at] = rows.T @ (curve[:, [one]] * rows) + q * np.diag(np.r_[0, np.ones(d)])
+        target[at] = rows.T @ (sign[:, one] * (curve[:, one] + pays[:, one] / 2))
+        if sums:
+            matrix[parts:, at] = np.diag(np.r_[1, size[one] / np.linalg.norm(size, axis=0)])
+            matrix[at, parts:] = matrix[parts:, at]
+    found = np.linalg.solve(matrix, target)[:parts].reshape(m, d + 1)
+    return found[:, 1:] * size, found[:, 0]

@@ -54,6 +54,28 @@ def test_points_have_the_scores_of_a_pipeline(k):
     assert_allclose(X @ search.coef_.T + search.intercept_, search.decision_function(X).reshape(len(X), -1), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_model_is_what_was_judged(k):
+    """For q < 1 the path's solution to the tolerance of a fit, though a fit of its own finds a lower one here."""
+    X, y = uneven(150, 20, k, seed=1)
+    X = StandardScaler().fit_transform(X)
+    search = LqSVCCV(6, [0.3, 0.5], cv=3, standardize=False).fit(X, y)
+    at = np.unravel_index(search.best_index_, search.errors_.shape)
+    coef, intercept = search.coefs_path_[at], search.intercepts_path_[at]
+    judged = judge.value(coef, intercept, X, y, search.C_, search.q_)
+    assert (1 - 1e-4) * judged <= search.objective_ <= (1 + 1e-9) * judged
+    assert_array_equal(search.coef_ != 0, coef != 0)
+    assert_allclose(search.coef_, coef, atol=0.01 * np.abs(coef).max())
+    assert LqSVC(search.C_, q=search.q_).fit(X, y).objective_ < (1 - 1e-3) * search.objective_
+
+
+def test_default_values_of_c_know_the_costs():
+    X, y = uneven()
+    cost = np.array([[0.0, 1.0], [3.0, 0.0]])
+    once, often = (LqSVCCV(4, [1.0], cost=by * cost, cv=2).fit(X, y).Cs_ for by in (1, 10))
+    assert_allclose(once, 10 * often, rtol=1e-12)
+
+
 def test_costs_are_the_measure():
     X, y = uneven()
     cost = np.array([[0.0, 1.0], [7.0, 0.0]])

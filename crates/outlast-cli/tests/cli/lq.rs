@@ -88,7 +88,6 @@ fn tune_chooses_writes_and_shows() {
     let grid = std::fs::read_to_string(folder.path("grid.csv")).unwrap();
     assert_eq!(grid.lines().count(), 1 + 18);
     assert_eq!(grid.matches(",true,").count(), 1);
-    assert!(std::fs::read_to_string(folder.path("grid.svg")).unwrap().starts_with("<svg"));
     let json = folder.run(&[&tune[..], &["--json"]].concat()).json();
     let points = json["grid"].as_array().unwrap();
     assert_eq!(points.len(), 18);
@@ -97,6 +96,22 @@ fn tune_chooses_writes_and_shows() {
     assert_eq!(json["fit"]["details"]["q"], json["chosen"]["q"]);
     assert_eq!((&json["measure"], &json["standardize"]), (&json!("error"), &json!(true)));
     assert!(points.iter().all(|point| point["standard_error"].as_f64().is_some() && point["selected"].is_u64()));
+    // three panels over six C: errors with their bars, sizes, and the coefficients that are not 0 everywhere at the chosen q
+    let picture = std::fs::read_to_string(folder.path("grid.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));
+    assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    assert_eq!(picture.matches("class=\"title\"").count(), 3);
+    let q = json["chosen"]["q"].as_f64().unwrap();
+    for words in [">error<", ">selected columns<", &format!(">coefficients, q = {q}<"), ">q 0.5<", ">q 1<", ">q 2<"] {
+        assert!(picture.contains(words), "{words} in {picture}");
+    }
+    let lines: Vec<&str> = picture.lines().filter(|line| line.starts_with("<polyline")).collect();
+    let places = |line: &&str| line.split('"').nth(1).unwrap().split(' ').count();
+    assert!(lines.iter().all(|line| places(line) == 6), "{lines:?}");
+    let sizes = points.iter().filter(|point| point["q"].as_f64() == Some(q)).map(|point| point["selected"].as_u64());
+    let largest = sizes.flatten().max().unwrap() as usize;
+    assert!(largest > 0 && (3 + 3 + largest..=3 + 3 + 6).contains(&lines.len()), "{largest}, {lines:?}");
+    assert_eq!((picture.matches("class=\"bar\"").count(), picture.matches("<circle").count()), (18, 2));
     // the same by a set of its own
     folder.file("tune.csv", table(&["no", "yes"]));
     let own = ["tune", "train.csv", "--method", "lq", "--cs", "0.1,1", "--tuning", "tune.csv", "--json"];

@@ -222,10 +222,10 @@ fn reweighted(problem: &LqProblem, start: Vec<f64>) -> f64 {
     best
 }
 
-/// A judge that has no line of the solver in it, with costs and weights: the best over all supports and several starts on each is
-/// reached by what is found, in most trials.
+/// A judge that has no line of the solver in it, with costs and weights: what is found is the best over all supports and several starts on
+/// each in most trials, and above it by less than a tenth in the others.
 #[test]
-fn linear_programs_over_all_supports_find_nothing_lower() {
+fn the_best_of_linear_programs_over_all_supports_is_mostly_reached() {
     let (mut reached, mut trials) = (0, 0);
     for (k, n, d, seeds) in [(2, 24, 4, 3), (3, 18, 3, 2)] {
         for (seed, (q, c)) in (0..seeds).flat_map(|seed| [(0.3, 0.2), (0.5, 0.5), (0.8, 1.0)].map(|at| (seed, at))) {
