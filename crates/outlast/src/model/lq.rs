@@ -236,7 +236,9 @@ impl Lq {
     /// Refuses the paper's algorithm where solutions are to start from each other: it has a start of its own.
     pub(crate) fn check_path(&self) -> Result<()> {
         match self.solver == lq::LQA {
-            true => Err(Error::parameter("solver", format!("{:?}", self.solver), "\"auto\" along a path and in a search")),
+            true => {
+                Err(Error::parameter("solver", format!("{:?}", self.solver), "\"auto\" along a path and in a search"))
+            }
             false => Ok(()),
         }
     }

@@ -4,8 +4,8 @@ use crate::common::relative;
 use crate::lq_data::Data;
 use outlast::data::{Scaling, Standardized};
 use outlast::model::Rows;
-use outlast::select::{default_cs, stratified};
 use outlast::select::tune::{Judge, Measure, Rule, State};
+use outlast::select::{default_cs, stratified};
 use outlast::{
     ClassWeight, Control, Csr, Dense, Design, Error, FeatureMap, FitRequest, Labels, Lq, LqChoice, LqSearch, Model,
     Progress, Split, Status,
@@ -340,7 +340,9 @@ fn the_model_is_what_was_judged() {
         assert_eq!(model.selected().unwrap().len(), found.point().size);
         let weights = model.predictor.weights().unwrap();
         let largest = weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
-        assert!(largest > 0.0 && weights.iter().zip(&found.point().weights).all(|(a, b)| (a - b).abs() < 0.02 * largest));
+        assert!(
+            largest > 0.0 && weights.iter().zip(&found.point().weights).all(|(a, b)| (a - b).abs() < 0.02 * largest)
+        );
     }
 }
 
@@ -355,7 +357,10 @@ fn values_of_c_know_the_costs() {
         };
         let cs = |base: Lq| default_cs(&base, &data.dense(), &data.codes[..], None, 5).unwrap();
         let (once, often) = (cs(Lq::new(1.0).cost(prices(1.0))), cs(Lq::new(1.0).cost(prices(128.0))));
-        assert!(once.iter().zip(&often).all(|(once, often)| relative(*once, 128.0 * often) < 1e-12), "{once:?} {often:?}");
+        assert!(
+            once.iter().zip(&often).all(|(once, often)| relative(*once, 128.0 * often) < 1e-12),
+            "{once:?} {often:?}"
+        );
         let ones: Vec<Vec<f64>> = (0..k).map(|row| (0..k).map(|to| f64::from(u8::from(row != to))).collect()).collect();
         assert!(cs(Lq::new(1.0)).iter().zip(cs(Lq::new(1.0).cost(ones))).all(|(a, b)| relative(*a, b) < 1e-12));
         // the first variable comes in within the list
@@ -369,7 +374,8 @@ fn values_of_c_know_the_costs() {
 fn the_papers_algorithm_has_no_path() {
     let data = Data::new(30, 3, 2, 1.0, 41);
     let base = Lq::new(1.0).q(0.5).solver("lqa");
-    let refused = |error: Error| assert!(error.to_string().contains("solver") && error.to_string().contains("lqa"), "{error}");
+    let refused =
+        |error: Error| assert!(error.to_string().contains("solver") && error.to_string().contains("lqa"), "{error}");
     refused(base.path(&data.dense(), &data.codes[..], &[1.0]).unwrap_err());
     refused(LqSearch::new(vec![1.0], vec![0.5]).base(base).fit(&data.dense(), &data.codes[..]).unwrap_err());
 }

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
 /// Smoothings, relative to the largest coefficient.
 const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
+/// How many times what f = 0 costs discriminant analysis may cost to be a start.
+const FAR: f64 = 10.0;
 /// Accuracy of the starts.
 const ROUGH: f64 = 1e-2;
 /// Starts of a race that are followed, and how far above the lowest, relatively, one of them may be.
@@ -543,9 +545,13 @@ fn is_cheap(problem: &LqProblem) -> bool {
     lqa::work(problem, problem.x.cols()) <= CHEAP
 }
 
+/// Discriminant analysis, unless that is far above w = 0: with about as many columns as rows its coefficients may be huge, and are dear
+/// to follow.
 fn discriminant_start(problem: &LqProblem) -> Option<Start> {
     let (weights, intercepts) = discriminant::start(problem)?;
-    Some(Start { weights, intercepts, expansion: None })
+    let nothing = problem.loss(&vec![0.0; problem.rows() * problem.functions]);
+    let near = problem.objective(&weights, &intercepts) <= FAR * nothing;
+    near.then_some(Start { weights, intercepts, expansion: None })
 }
 
 /// Where the paper's algorithm ends on the rows that count, if its steps can be afforded.
@@ -579,5 +585,29 @@ mod tests {
         let mut trace = [3.0, 1.0, 1.0 + 1e-6, 0.5];
         level(&mut trace, 1e-7);
         assert_eq!(trace, [3.0, 1.0, 1.0 + 1e-6, 0.5]);
+    }
+
+    /// Where the penalty of discriminant analysis is far above what f = 0 costs, it is no start.
+    #[test]
+    fn discriminant_analysis_is_a_start_where_it_is_not_far_off() {
+        let (n, d) = (30, 4);
+        let value = |at: usize| ((at * 7919 + 13) % 1009) as f64 / 500.0 - 1.0;
+        let x = crate::data::Dense::new(n, d, (0..n * d).map(value).collect::<Vec<f64>>()).unwrap();
+        let codes: Vec<u32> = (0..n).map(|row| u32::from(value(row * d) + 0.3 * value(row * d + 1) > 0.0)).collect();
+        for (cap, is_start) in [(1.0, true), (1e-4, false)] {
+            let caps = vec![cap; n];
+            let problem = LqProblem {
+                x: &x,
+                codes: &codes,
+                classes: 2,
+                functions: 1,
+                caps: &caps,
+                counts: None,
+                cost: None,
+                q: 0.3,
+                intercept: true,
+            };
+            assert_eq!(discriminant_start(&problem).is_some(), is_start, "C = {cap}");
+        }
     }
 }
