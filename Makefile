@@ -31,6 +31,8 @@ PEERS := scikit-learn-intelex rehline cvxpy dask-ml
 
 # From a cold clone, what would make the next build quicker makes this one slower by half. `cargo` on its own keeps its ways.
 export CARGO_INCREMENTAL := 0
+# Nor does a debugger look at what is tested here.
+export CARGO_PROFILE_DEV_DEBUG := 0
 
 VENV := .venv
 BENCH := .bench
