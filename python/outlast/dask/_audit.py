@@ -184,15 +184,15 @@ def audit(
     # each by an estimator of its own
     models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed)) for fold in range(count)]
     firsts = np.concatenate([[0], np.cumsum(engine.part_rows)[:-1]]).tolist()
-    blocks = list(zip(collection.x, collection.y, firsts, strict=True))
+    parts = list(zip(collection.parts, firsts, strict=True))
 
     # every class has its rows among them, however few of all it has
-    share, fewest = _CALIBRATED / engine.rows, max(1.0, _CALIBRATED / (2 * len(engine.classes) * len(blocks)))
-    told = _engine.computed(client, [dask.delayed(_held_out)(x, y, first, models, seed, share, fewest) for x, y, first in blocks])
+    share, fewest = _CALIBRATED / engine.rows, max(1.0, _CALIBRATED / (2 * len(engine.classes) * len(parts)))
+    told = _engine.computed(client, [dask.delayed(_held_out)(part, first, models, seed, share, fewest) for part, first in parts])
     values, codes, weights = (np.concatenate([part[place] for part in told]) for place in range(3))
     chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights)
 
-    judged = [dask.delayed(_judge)(x, y, first, models, seed, chances) for x, y, first in blocks]
+    judged = [dask.delayed(_judge)(part, first, models, seed, chances) for part, first in parts]
     judged = list(dask.persist(*judged) if client is None else client.persist(judged))
     k = len(engine.classes)
     sums = np.sum(_engine.computed(client, [dask.delayed(_noise)(block, k) for block in judged]), axis=0)
@@ -235,13 +235,13 @@ def _codes(y: Any, models: list[Any]) -> NDArray[np.intp]:
 
 
 def _held_out(
-    x: Any, y: Any, first: int, models: list[Any], seed: int, share: float, fewest: float
+    part: _parts.Rows, first: int, models: list[Any], seed: int, share: float, fewest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
     """Decision values, class and weight of some rows: that share of them, and of no class fewer than that. Runs on a worker.
 
     A row stands for as many as it was chosen from.
     """
-    values, codes = _parts.numbers(x), _codes(y, models)
+    values, codes = _parts.numbers(part.x), _codes(part.y, models)
     counts = np.bincount(codes, minlength=len(models[0].classes_))
     chance = np.minimum(1.0, np.maximum(share, fewest / np.maximum(counts, 1)))[codes]
     chosen = (_scattered(first, len(codes), seed) >> np.uint64(11)) * 2.0**-53 < chance
@@ -249,9 +249,9 @@ def _held_out(
     return _decided(values[chosen], folds[chosen], models), codes[chosen], 1.0 / chance[chosen]
 
 
-def _judge(x: Any, y: Any, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
+def _judge(part: _parts.Rows, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
     """The table of a part, and its rows' chances summed up by the class they were given. Runs on a worker."""
-    values, given = _parts.numbers(x), _codes(y, models)
+    values, given = _parts.numbers(part.x), _codes(part.y, models)
     f = _decided(values, _fold_of(first, len(values), len(models), seed), models)
     k, n = len(models[0].classes_), len(given)
     table, sums = np.zeros((n, 4)), np.zeros((k, k + 1))

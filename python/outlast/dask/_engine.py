@@ -155,10 +155,9 @@ class Engine:
 
         shift: Any = given
         if first_part:
-            shift = dask.delayed(_parts.guessed_centre)(collection.x[0])
+            shift = dask.delayed(_parts.guessed_centre)(collection.parts[0])
         columns = collection.columns
-        parts = zip(collection.x, collection.y, collection.weights, strict=True)
-        made = [dask.delayed(_parts.convert)(number, x, y, w, shift, columns) for number, (x, y, w) in enumerate(parts)]
+        made = [dask.delayed(_parts.convert)(number, part, shift, columns) for number, part in enumerate(collection.parts)]
         asked = made if shift is given else [*made, shift]
         if self._client is None:
             kept = list(dask.persist(*asked))

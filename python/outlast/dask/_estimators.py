@@ -166,7 +166,7 @@ class DaskClassifier(KernelClassifier):
 
         collection = _parts.collect(X, y, sample_weight)
         judge = dask.delayed(_right)
-        parts = [judge(self, *part) for part in zip(collection.x, collection.y, collection.weights, strict=True)]
+        parts = [judge(self, part) for part in collection.parts]
         right, total = np.sum(_engine.computed(client or _engine.current_client(), parts), axis=0)
         return float(right / total)
 
@@ -240,8 +240,9 @@ def _of_map(model: DaskClassifier, rows: Any, method: str) -> NDArray[Any]:
     return np.asarray(model.classes_[codes])
 
 
-def _right(model: DaskClassifier, rows: Any, labels: Any, weights: Any) -> tuple[float, float]:
+def _right(model: DaskClassifier, part: _parts.Rows) -> tuple[float, float]:
     """Weight of the rows that are predicted right, and of all. Runs on a worker."""
+    rows, labels, weights = part
     weights = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
     right = _predicted(rows, model, "predict") == np.asarray(labels).ravel()
     return float(weights[right].sum()), float(weights.sum())

@@ -50,12 +50,19 @@ class Columns(NamedTuple):
     """What makes other columns of them before they are fitted: an object with `transform`."""
 
 
-class Collection(NamedTuple):
-    """Rows, labels and weights, part by part, not yet computed."""
+class Rows(NamedTuple):
+    """One part of a collection."""
 
-    x: list[Any]
-    y: list[Any]
-    weights: list[Any]
+    x: Any
+    y: Any
+    weights: Any = None
+
+
+class Collection(NamedTuple):
+    """What is fitted, not yet computed."""
+
+    parts: list[Any]
+    """Tasks that make `Rows`. What rows and labels come from is computed once for both: made apart, they need not belong together."""
     columns: Columns
 
 
@@ -81,6 +88,8 @@ def is_frame(value: Any) -> bool:
 
 
 def _of_array(X: Any, y: Any, sample_weight: Any) -> Collection:
+    import dask.array
+
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and columns")
     _check_known("X", X)
@@ -88,12 +97,12 @@ def _of_array(X: Any, y: Any, sample_weight: Any) -> Collection:
         raise ValueError(f"X has the dtype {X.dtype}, expected numbers")
     X = X.rechunk({1: -1})
     rows = X.chunks[0]
-    return Collection(
-        list(X.to_delayed().ravel()),
-        _aligned("y", y, rows),
-        [None] * len(rows) if sample_weight is None else _aligned("sample_weight", sample_weight, rows),
-        Columns(X.shape[1], None),
-    )
+    beside = [_aligned("y", y, rows)]
+    if sample_weight is not None:
+        beside.append(_aligned("sample_weight", sample_weight, rows))
+    vectors = [given for vector in beside for given in (vector, "i")]
+    parts = dask.array.blockwise(Rows, "ij", X, "ij", *vectors, dtype=X.dtype, meta=X._meta, align_arrays=False)
+    return Collection(list(parts.to_delayed().ravel()), Columns(X.shape[1], None))
 
 
 def _check_known(name: str, array: Any) -> None:
@@ -103,20 +112,23 @@ def _check_known(name: str, array: Any) -> None:
         )
 
 
-def _aligned(name: str, values: Any, rows: Sequence[int]) -> list[Any]:
-    """The parts of a vector, cut as the rows are."""
+def _aligned(name: str, values: Any, rows: Sequence[int]) -> Any:
+    """A vector, cut as the rows are."""
     import dask.array
 
     if is_frame(values):
         raise TypeError(f"{name} is a dask {type(values).__name__}, but X is a dask array: hand over both as arrays or both as dataframes")
     if not is_array(values):
-        values = dask.array.from_array(np.asarray(values), chunks=-1)
+        values = np.asarray(values)
+        # each part gets its own and not all of them
+        cut = (tuple(rows), *values.shape[1:]) if values.ndim and len(values) == sum(rows) else -1
+        values = dask.array.from_array(values, chunks=cut)
     _check_known(name, values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or values.shape[0] != sum(rows):
         raise ValueError(f"{name} has the shape {values.shape}, but X has {sum(rows)} rows")
-    return list(values.rechunk((tuple(rows),)).to_delayed().ravel())
+    return values.rechunk((tuple(rows),))
 
 
 def _of_frame(X: Any, y: Any, sample_weight: Any) -> Collection:
@@ -125,18 +137,17 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> Collection:
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "fiub":
             raise ValueError(f"column {name!r} of X has the dtype {dtype}, expected numbers")
-    parts = X.to_delayed()
+    beside = [_beside("y", y, X)]
+    if sample_weight is not None:
+        beside.append(_beside("sample_weight", sample_weight, X))
+    # part by part: the indices of rows and labels need not agree
+    parts = X.map_partitions(Rows, *beside, meta=X._meta, enforce_metadata=False, clear_divisions=True, align_dataframes=False)
     names = list(X.columns)
-    return Collection(
-        list(parts),
-        _beside("y", y, X),
-        [None] * len(parts) if sample_weight is None else _beside("sample_weight", sample_weight, X),
-        Columns(len(names), names if all(isinstance(name, str) for name in names) else None),
-    )
+    return Collection(list(parts.to_delayed()), Columns(len(names), names if all(isinstance(name, str) for name in names) else None))
 
 
-def _beside(name: str, values: Any, X: Any) -> list[Any]:
-    """The parts of a series beside a dataframe."""
+def _beside(name: str, values: Any, X: Any) -> Any:
+    """A series beside a dataframe."""
     if not is_frame(values):
         raise TypeError(f"{name} is a {type(values).__name__}, but X is a dask dataframe: {name} must be a dask series with the same partitions")
     if values.ndim == 2 and len(values.columns) == 1:
@@ -145,7 +156,7 @@ def _beside(name: str, values: Any, X: Any) -> list[Any]:
         raise ValueError(f"{name} has {len(values.columns)} columns, expected 1")
     if values.npartitions != X.npartitions:
         raise ValueError(f"{name} has {values.npartitions} partitions, but X has {X.npartitions}: repartition one as the other")
-    return list(values.to_delayed())
+    return values
 
 
 def numbers(block: Any) -> Any:
@@ -169,8 +180,9 @@ def _of_columns(frame: Any) -> NDArray[Any]:
     return values
 
 
-def guessed_centre(block: Any) -> NDArray[np.float64] | None:
+def guessed_centre(part: Rows) -> NDArray[np.float64] | None:
     """The means of columns that seem to lie far from 0; None where the rows are too few to tell. Runs on a worker, while all others wait."""
+    block = part.x
     rows = block.tocsr() if hasattr(block, "tocsr") else getattr(block, "iloc", block)
     values = numbers(rows[:: max(1, block.shape[0] // _GUESSED)])
     if len(values) < _ENOUGH:
@@ -201,9 +213,9 @@ class Drawn(NamedTuple):
     rows: NDArray[Any]
 
 
-def some_rows(number: int, block: Any, rows: int, seed: int) -> Drawn:
-    """The rows of a block that draw the smallest numbers. Runs on a worker."""
-    values = numbers(block)
+def some_rows(number: int, part: Rows, rows: int, seed: int) -> Drawn:
+    """The rows of a part that draw the smallest numbers. Runs on a worker."""
+    values = numbers(part.x)
     lots = np.random.default_rng([seed, number]).random(len(values))
     chosen = np.sort(np.argsort(lots, kind="stable")[:rows])
     return Drawn(lots[chosen], values[chosen])
@@ -216,18 +228,18 @@ def smallest(drawn: Sequence[Drawn], rows: int) -> Drawn:
     return Drawn(lots[chosen], values[chosen])
 
 
-def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
-    """A block of the collection as one of the core. Runs on the worker that has it."""
+def convert(number: int, part: Rows, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
+    """A part of the collection as one of the core. Runs on the worker that has it."""
     where = f"partition {number}"
     try:
-        values = numbers(x)
+        weights, values = part.weights, numbers(part.x)
         if values.ndim != 2 or values.shape[1] != columns.number:
             raise ValueError(f"X has the shape {values.shape}, expected {columns.number} columns")
         if columns.map is not None and len(values):
             values = np.ascontiguousarray(columns.map.transform(values))
         elif columns.map is not None:
             values = np.empty((0, len(columns.map.components_)))
-        classes, codes = _labels(y)
+        classes, codes = _labels(part.y)
         if weights is not None:
             weights = np.require(np.asarray(weights).ravel(), dtype=np.float64, requirements=["C", "ALIGNED"])
             bad = ~(np.isfinite(weights) & (weights >= 0))
