@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,33 +57,19 @@ class DaskClassifier(KernelClassifier):
 
         def read() -> _engine.Engine:
             map = _maps.of(self, collection, client)
-            return _engine.Engine(collection._replace(columns=collection.columns._replace(map=map)), client, bool(self.fit_intercept))
+            return _engine.Engine(collection._replace(columns=replace(collection.columns, map=map)), client, bool(self.fit_intercept))
 
-        return self._fitted_to(read)
+        with _engine.waiting(client):
+            return self._fitted_to(read)
 
     def _fitted_to(self, read: Callable[[], _engine.Engine]) -> Self:
         """Fit to rows that `read` makes ready to be asked."""
-        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         self.history_: list[tuple[int, float]] = []
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
             watch.begin("reading")
-            engine = read()
+            with closing(read()) as engine:
+                fitted = self._solved(engine, watch.report)
             classes = engine.classes
-            shared = self._shared_parameters(classes, classes)
-            fitted = _core.fit_parts(
-                engine,
-                (engine.rows, engine.width),
-                _input.class_names(classes),
-                self._method_name(),
-                {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
-                shift=None if engine.shift is None else engine.shift.tolist(),
-                balanced=balanced,
-                memory=_input.memory(self.memory),
-                threads=_input.threads(self.n_jobs),
-                feature_names=engine.columns.names if engine.columns.map is None else None,
-                time_limit=_input.limit(getattr(self, "time_limit", None)),
-                progress=self._recorded(engine, watch.report),
-            )
             self.classes_ = classes
             self.n_features_in_ = engine.columns.number
             if engine.columns.names is not None:
@@ -101,6 +89,25 @@ class DaskClassifier(KernelClassifier):
         for complaint in self._complaints():
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         return self
+
+    def _solved(self, engine: _engine.Engine, report: Callable[..., bool] | None) -> _core.Fitted:
+        classes = engine.classes
+        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        shared = self._shared_parameters(classes, classes)
+        return _core.fit_parts(
+            engine,
+            (engine.rows, engine.width),
+            _input.class_names(classes),
+            self._method_name(),
+            {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
+            shift=None if engine.shift is None else engine.shift.tolist(),
+            balanced=balanced,
+            memory=_input.memory(self.memory),
+            threads=_input.threads(self.n_jobs),
+            feature_names=engine.columns.names if engine.columns.map is None else None,
+            time_limit=_input.limit(getattr(self, "time_limit", None)),
+            progress=self._recorded(engine, report),
+        )
 
     def _recorded(self, engine: _engine.Engine, report: Callable[..., bool] | None) -> Callable[..., bool]:
         def record(stage: str, step: int, objective: float, gap: float) -> bool:
@@ -165,9 +172,11 @@ class DaskClassifier(KernelClassifier):
         import dask
 
         collection = _parts.collect(X, y, sample_weight)
-        judge = dask.delayed(_right)
-        parts = [judge(self, part) for part in collection.parts]
-        right, total = np.sum(_engine.computed(client or _engine.current_client(), parts), axis=0)
+        client = client or _engine.current_client()
+        model = _engine.held(self)
+        parts = [dask.delayed(_right)(model, part) for part in collection.parts]
+        with _engine.waiting(client):
+            right, total = np.sum(_engine.computed(client, parts), axis=0)
         return float(right / total)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -205,16 +214,18 @@ class DaskClassifier(KernelClassifier):
     def _by_parts(self, X: Any, method: str, dtype: Any, columns: int | None) -> Any:
         """A method of a fitted estimator on every part of X."""
         check_is_fitted(self)
-        if _parts.is_frame(X):
-            meta = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
-            parts = X.map_partitions(_predicted, self, method, meta=meta)
-            return parts if _parts.is_array(parts) else parts.to_dask_array()
-        if not _parts.is_array(X):
+        if not (_parts.is_array(X) or _parts.is_frame(X)):
             return _predicted(X, self, method)
+        # of the same model and rows the same tasks
+        model = _engine.held(self, pure=True)
+        meta = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
+        if _parts.is_frame(X):
+            parts = X.map_partitions(_predicted, model, method, meta=meta)
+            return parts if _parts.is_array(parts) else parts.to_dask_array()
         X = X.rechunk({1: -1})
         if columns is None:
-            return X.map_blocks(_predicted, self, method, dtype=dtype, drop_axis=1)
-        return X.map_blocks(_predicted, self, method, dtype=dtype, chunks=(X.chunks[0], (columns,)))
+            return X.map_blocks(_predicted, model, method, dtype=dtype, drop_axis=1, meta=meta)
+        return X.map_blocks(_predicted, model, method, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=meta)
 
 
 def _predicted(rows: Any, model: DaskClassifier, method: str) -> NDArray[Any]:

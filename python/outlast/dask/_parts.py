@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,8 @@ class About(NamedTuple):
     spread: NDArray[np.float64]
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True)
+class Columns:
     """What all parts have in common."""
 
     number: int
