@@ -17,6 +17,8 @@ _FAR = 8.0
 #: Rows that can tell, and as many as are asked.
 _ENOUGH = 100
 _GUESSED = 10_000
+#: Classes that a fit takes, as in the core.
+_MOST_CLASSES = 1000
 #: Whole numbers that lie within so many, or within the number of rows, are counted and not sorted.
 _COUNTED = 1 << 16
 
@@ -234,24 +236,16 @@ def convert(number: int, part: Rows, shift: NDArray[np.float64] | None, columns:
     """A part of the collection as one of the core. Runs on the worker that has it."""
     where = f"partition {number}"
     try:
-        weights, values = part.weights, numbers(part.x)
+        values = numbers(part.x)
         if values.ndim != 2 or values.shape[1] != columns.number:
             raise ValueError(f"X has the shape {values.shape}, expected {columns.number} columns")
         if columns.map is not None and len(values):
             values = np.ascontiguousarray(columns.map.transform(values))
         elif columns.map is not None:
             values = np.empty((0, len(columns.map.components_)))
-        classes, codes = _labels(part.y)
-        if weights is not None:
-            weights = np.require(np.asarray(weights).ravel(), dtype=np.float64, requirements=["C", "ALIGNED"])
-            bad = ~(np.isfinite(weights) & (weights >= 0))
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(f"sample_weight, row {row}: a weight of {weights[row]} is not allowed: weights must be finite and >= 0")
-            if len(weights) != len(values):
-                raise ValueError(f"{len(values)} rows, but {len(weights)} weights")
-        if len(codes) != len(values):
-            raise ValueError(f"{len(values)} rows, but {len(codes)} labels")
+        classes, codes = _encoded(labels(part.y, len(values)))
+        _check_few(len(classes))
+        weights = None if part.weights is None else checked_weights(part.weights, len(values))
         if shift is not None:
             shift = np.require(shift, requirements=["C", "ALIGNED"])
         rows = _core.Partition(values, codes, weights, shift)
@@ -261,19 +255,52 @@ def convert(number: int, part: Rows, shift: NDArray[np.float64] | None, columns:
     return Block(rows, classes, *rows.moments())
 
 
-def _labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def labels(y: Any, rows: int) -> NDArray[Any]:
+    """The labels of so many rows: whole numbers or text, none of them missing."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
+    if len(values) != rows:
+        raise ValueError(f"{rows} rows, but {len(values)} labels")
     if values.dtype.kind == "f":
         bad = ~(np.isfinite(values) & (values == np.round(values)))
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueError(f"y, row {row}: {values[row]} is not a class; labels are whole numbers or text")
+            what = "the label is missing" if np.isnan(values[row]) else f"{values[row]} is not a class; labels are whole numbers or text"
+            raise ValueError(f"y, row {row}: {what}")
     elif values.dtype.kind not in "iubUSO":
         raise ValueError(f"y has the dtype {values.dtype}, expected whole numbers or text")
-    if values.dtype.kind == "O":
-        values = _of_one_type(values.tolist())
+    return _of_one_type(values.tolist()) if values.dtype.kind == "O" else values
+
+
+def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
+    """The weights of so many rows, finite and not negative."""
+    values = np.asarray(weights).ravel()
+    if len(values) != rows:
+        raise ValueError(f"{rows} rows, but {len(values)} weights")
+    if values.dtype.kind == "O" and (row := _first_missing(values.tolist())) is not None:
+        raise ValueError(f"sample_weight, row {row}: the weight is missing")
+    # what came over the network need not be aligned
+    values = np.require(values, dtype=np.float64, requirements=["C", "ALIGNED"])
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"sample_weight, row {row}: a weight of {values[row]} is not allowed: weights must be finite and >= 0")
+    return values
+
+
+def is_text(values: NDArray[Any]) -> bool:
+    """Whether labels are text and not numbers."""
+    return values.dtype.kind in "USO"
+
+
+def _check_few(classes: int) -> None:
+    if classes > _MOST_CLASSES:
+        raise ValueError(f"y has {classes} distinct values; a classifier takes at most {_MOST_CLASSES} classes (is y a number to predict?)")
+
+
+def _encoded(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """The classes met, sorted, and the place of each label among them."""
     if values.dtype.kind in "iu" and len(values):
         least = int(values.min())
         if int(values.max()) - least < max(_COUNTED, len(values)):
@@ -294,15 +321,26 @@ def _counted(values: NDArray[Any], least: int) -> tuple[NDArray[Any], NDArray[np
 
 
 def _of_one_type(labels: list[Any]) -> NDArray[Any]:
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
-    if missing:
-        raise ValueError(f"y, row {missing[0]}: the label is missing")
+    if (row := _first_missing(labels)) is not None:
+        raise ValueError(f"y, row {row}: the label is missing")
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError("y holds labels of several types: text and numbers")
     values = np.array(labels)
     if values.dtype.kind == "O":
         raise ValueError(f"y holds labels like {labels[0]!r}, expected whole numbers or text")
     return values
+
+
+def _first_missing(values: list[Any]) -> int | None:
+    return next((row for row, value in enumerate(values) if _is_missing(value)), None)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas' NA is neither equal to itself nor not
+        return True
 
 
 def about(block: Block) -> About:
@@ -317,7 +355,7 @@ def renumber(block: Block, codes: list[int], first: int) -> _core.Partition:
 
 def all_classes(found: Sequence[About]) -> NDArray[Any]:
     """The classes of all parts, sorted."""
-    kinds = {"text" if part.classes.dtype.kind in "USO" else "numbers": number for number, part in enumerate(found) if part.rows}
+    kinds = {"text" if is_text(part.classes) else "numbers": number for number, part in enumerate(found) if part.rows}
     if len(kinds) > 1:
         raise ValueError(f"y holds text in partition {kinds['text']} and numbers in partition {kinds['numbers']}: labels must be of one type")
     met = [part.classes for part in found if part.rows]
@@ -326,5 +364,6 @@ def all_classes(found: Sequence[About]) -> NDArray[Any]:
     classes: NDArray[Any] = np.unique(np.concatenate(met))
     if len(classes) < 2:
         raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
+    _check_few(len(classes))
     _input.class_names(classes)
     return classes
