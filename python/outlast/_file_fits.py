@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 class FileFits(KernelClassifier):
     """A classifier that can be fitted to files."""
 
-    @_progress.with_callbacks
     def fit_files(
         self,
         files: Any,
@@ -70,6 +69,10 @@ class FileFits(KernelClassifier):
         >>> model.predict([[30.0], [70.0]])
         array(['no', 'yes'], dtype='<U3')
         """
+        return self._fit_files(files, target, weight_column, ignore, memory, cache)
+
+    @_progress.with_callbacks
+    def _fit_files(self, files: Any, target: Any, weight_column: Any, ignore: Sequence[str | int], memory: Any, cache: Any) -> Self:
         paths = _paths(files)
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
@@ -85,7 +88,7 @@ class FileFits(KernelClassifier):
                 progress=watch.report_seldom,
             )
             for note in rows.notes:
-                warnings.warn(note, UserWarning, stacklevel=_progress.TO_THE_CALLER - 1)
+                warnings.warn(note, UserWarning, stacklevel=_progress.TO_THE_CALLER)
             classes = np.array(rows.classes)
             shared = self._shared_parameters(classes, classes)
             fitted = _core.fit_files(
@@ -111,7 +114,7 @@ class FileFits(KernelClassifier):
             if watch.asked_to_end and self.status_ == "time_limit":
                 self.status_ = "interrupted"
         for complaint in self._complaints():
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=_progress.TO_THE_CALLER - 1)
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=_progress.TO_THE_CALLER)
         return self
 
 

@@ -1,5 +1,7 @@
 """What the tests of fits to dask collections share: rows, the objective written out, and where tasks run."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,11 @@ def objective(model, X, y, weights=None):
         loss = np.minimum(loss, 1 - s)
     weights = np.ones(len(y)) if weights is None else weights
     return 0.5 * (model.coef_**2).sum() + model.C * (weights * loss).sum()
+
+
+def slowly(block):
+    time.sleep(0.2)
+    return block
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 import distributed  # noqa: E402
 import pandas as pd  # noqa: E402
-from clusters import CLOSE, SMALL, cluster, margins, objective, rows, threads  # noqa: E402, F401
+from clusters import CLOSE, SMALL, cluster, margins, objective, rows, slowly, threads  # noqa: E402, F401
 
 import outlast.dask as od  # noqa: E402
 import outlast.dask._engine  # noqa: E402
@@ -170,11 +170,6 @@ def test_frames_with_columns_of_several_kinds(cluster):
         drawn = od.TruncatedSVC(0.1, kernel_approximation="nystroem", n_components=5).fit(parts[columns], dd.from_pandas(pd.Series(y), npartitions=3))
         f = drawn.map_.transform(frame[columns].to_numpy(float)) @ drawn.coef_[0] + drawn.intercept_[0]
         np.testing.assert_allclose(drawn.decision_function(parts[columns]).compute(), f, atol=1e-6)
-
-
-def slowly(block):
-    time.sleep(0.2)
-    return block
 
 
 def test_a_worker_killed_in_mid_fit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -92,7 +93,9 @@ class Audit:
         blocks = list(self._table.to_delayed().ravel())
         firsts = np.concatenate([[0], np.cumsum(self._table.chunks[0])[:-1]]).tolist()
         worst = [dask.delayed(_worst)(block, first, count) for block, first in zip(blocks, firsts, strict=True)]
-        parts = _engine.computed(self._client, worst)
+        client = self._client or _engine.current_client()
+        with _engine.waiting(client):
+            parts = _engine.computed(client, worst)
         rows = np.concatenate([part[0] for part in parts])
         table = np.concatenate([part[1] for part in parts])
         order = np.argsort(-table[:, _SCORE], kind="stable")[:count]
@@ -173,33 +176,44 @@ def audit(
     >>> int(found.scores.compute().argmax()) == worst
     True
     """
-    import dask
-    import dask.array
-
     count, seed = _input.whole("folds", folds, 2, 100), _input.seed(random_state)
     client = client or _engine.current_client()
     collection = _parts.collect(X, y, None)
-    engine = _engine.Engine(collection, client, shift=True)
     method = TruncatedSVC(C, truncation=truncation, memory=memory, random_state=seed)
-    # each by an estimator of its own
-    models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed)) for fold in range(count)]
-    firsts = np.concatenate([[0], np.cumsum(engine.part_rows)[:-1]]).tolist()
-    blocks = list(zip(collection.x, collection.y, firsts, strict=True))
+    with _engine.waiting(client):
+        with closing(_engine.Engine(collection, client, shift=True)) as engine:
+            # each by an estimator of its own
+            models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed)) for fold in range(count)]
+        return _judged(collection.parts, engine.part_rows, models, seed, client)
 
+
+def _judged(parts: list[Any], part_rows: list[int], models: list[Any], seed: int, client: Any) -> Audit:
+    """Every row by the model that was fitted without it."""
+    import dask
+    import dask.array
+
+    classes = models[0].classes_
+    firsts = np.concatenate([[0], np.cumsum(part_rows)[:-1]]).tolist()
+    held = _engine.held(models)
     # every class has its rows among them, however few of all it has
-    share, fewest = _CALIBRATED / engine.rows, max(1.0, _CALIBRATED / (2 * len(engine.classes) * len(blocks)))
-    told = _engine.computed(client, [dask.delayed(_held_out)(x, y, first, models, seed, share, fewest) for x, y, first in blocks])
+    share, fewest = _CALIBRATED / sum(part_rows), max(1.0, _CALIBRATED / (2 * len(classes) * len(parts)))
+    asked = [dask.delayed(_held_out)(part, first, held, seed, share, fewest) for part, first in zip(parts, firsts, strict=True)]
+    told = _engine.computed(client, asked)
     values, codes, weights = (np.concatenate([part[place] for part in told]) for place in range(3))
-    chances = LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights)
+    chances = _engine.held(LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights))
 
-    judged = [dask.delayed(_judge)(x, y, first, models, seed, chances) for x, y, first in blocks]
-    judged = list(dask.persist(*judged) if client is None else client.persist(judged))
-    k = len(engine.classes)
-    sums = np.sum(_engine.computed(client, [dask.delayed(_noise)(block, k) for block in judged]), axis=0)
-    noise = sums[:, :k] / np.maximum(sums[:, k:], 1.0)
-    tables = [dask.array.from_delayed(dask.delayed(_table)(block), (rows, 4), dtype=np.float64)
-              for block, rows in zip(judged, engine.part_rows, strict=True)]
-    return Audit(dask.array.concatenate(tables), engine.classes, noise, client)
+    judged = [dask.delayed(_judge)(part, first, held, seed, chances) for part, first in zip(parts, firsts, strict=True)]
+    judged = _engine.persisted(client, judged)
+    try:
+        k = len(classes)
+        sums = np.sum(_engine.computed(client, [dask.delayed(_noise)(block) for block in judged]), axis=0)
+        noise = sums[:, :k] / np.maximum(sums[:, k:], 1.0)
+        tables = [dask.array.from_delayed(dask.delayed(_table)(block), (rows, 4), dtype=np.float64) for block, rows in zip(judged, part_rows, strict=True)]
+        return Audit(dask.array.concatenate(tables), classes, noise, client)
+    except BaseException:
+        if client is not None:
+            client.cancel(judged)
+        raise
 
 
 def _scattered(first: int, rows: int, seed: int) -> NDArray[np.uint64]:
@@ -235,13 +249,13 @@ def _codes(y: Any, models: list[Any]) -> NDArray[np.intp]:
 
 
 def _held_out(
-    x: Any, y: Any, first: int, models: list[Any], seed: int, share: float, fewest: float
+    part: _parts.Rows, first: int, models: list[Any], seed: int, share: float, fewest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
     """Decision values, class and weight of some rows: that share of them, and of no class fewer than that. Runs on a worker.
 
     A row stands for as many as it was chosen from.
     """
-    values, codes = _parts.numbers(x), _codes(y, models)
+    values, codes = _parts.numbers(part.x), _codes(part.y, models)
     counts = np.bincount(codes, minlength=len(models[0].classes_))
     chance = np.minimum(1.0, np.maximum(share, fewest / np.maximum(counts, 1)))[codes]
     chosen = (_scattered(first, len(codes), seed) >> np.uint64(11)) * 2.0**-53 < chance
@@ -249,9 +263,9 @@ def _held_out(
     return _decided(values[chosen], folds[chosen], models), codes[chosen], 1.0 / chance[chosen]
 
 
-def _judge(x: Any, y: Any, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
+def _judge(part: _parts.Rows, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
     """The table of a part, and its rows' chances summed up by the class they were given. Runs on a worker."""
-    values, given = _parts.numbers(x), _codes(y, models)
+    values, given = _parts.numbers(part.x), _codes(part.y, models)
     f = _decided(values, _fold_of(first, len(values), len(models), seed), models)
     k, n = len(models[0].classes_), len(given)
     table, sums = np.zeros((n, 4)), np.zeros((k, k + 1))
@@ -278,7 +292,7 @@ def _table(judged: tuple[Any, Any]) -> Any:
     return judged[0]
 
 
-def _noise(judged: tuple[Any, Any], k: int) -> Any:
+def _noise(judged: tuple[Any, Any]) -> Any:
     return judged[1]
 
 

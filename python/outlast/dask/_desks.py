@@ -71,6 +71,11 @@ class Desks:
         except Exception:  # noqa: BLE001 - whatever it is, tasks do without
             return None
 
+    def close(self) -> None:
+        """Let go of the desks."""
+        for desk in self._desks.values():
+            desk.release()
+
     def ask(self, request: bytes) -> list[bytes] | None:
         """The answers of the lists, in their order; None if a desk did not answer."""
         try:

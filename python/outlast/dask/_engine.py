@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,14 +65,57 @@ def _on_worker() -> bool:
     return True
 
 
+@contextmanager
+def waiting(client: Any) -> Iterator[None]:
+    """Within a task of a worker: its thread is left to others, which may be what is waited for, and taken again at the end."""
+    left = client is not None and _on_worker() and _left_pool()
+    try:
+        yield
+    finally:
+        if left:
+            import distributed
+
+            distributed.rejoin()
+
+
+def _left_pool() -> bool:
+    import distributed
+
+    try:
+        distributed.secede()
+    except (AttributeError, KeyError):
+        # a thread that is not the worker's, or one that has left already
+        return False
+    return True
+
+
 def computed(client: Any, tasks: list[Any]) -> list[Any]:
     """The results of delayed tasks, by dask's threads where there is no client."""
     import dask
 
     if client is None:
-        return list(dask.compute(*tasks))
-    results: list[Any] = client.gather(client.compute(tasks))
+        return list(dask.compute(*tasks, scheduler="threads"))
+    futures = client.compute(tasks)
+    try:
+        results: list[Any] = client.gather(futures)
+    except BaseException:
+        client.cancel(futures)
+        raise
     return results
+
+
+def persisted(client: Any, tasks: list[Any]) -> list[Any]:
+    """The same tasks, begun, whose results are kept where they are made."""
+    import dask
+
+    return list(dask.persist(*tasks, scheduler="threads") if client is None else client.persist(tasks))
+
+
+def held(value: Any, pure: bool = False) -> Any:
+    """A value that tasks depend on: it goes to each worker once, and not with every task."""
+    import dask
+
+    return dask.delayed(value, pure=pure, traverse=False)
 
 
 def balanced(rows: list[int], holders: list[str | None], threads: dict[str, int]) -> list[str]:
@@ -125,58 +170,77 @@ class Engine:
         self.columns = collection.columns
         self.width = collection.columns.number if collection.columns.map is None else len(collection.columns.map.components_)
         """Columns that are fitted."""
-        # what a map makes is near 0
-        shift = shift and collection.columns.map is None
+        self._parts: list[Any] = []
+        """Tasks that have the rows of a part each, on its worker."""
+        self._desks: _desks.Desks | None = None
+        """The short way to the parts, while there is one."""
         self.shift: NDArray[np.float64] | None = None
-        blocks, found = self._blocks(collection, first_part=shift)
+        try:
+            # what a map makes is near 0
+            self._read(collection, shift and collection.columns.map is None)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the rows on the workers, whoever else still knows of their tasks: a traceback does."""
+        if self._client is not None:
+            for part in self._parts:
+                part.release()
+        if self._desks is not None:
+            self._desks.close()
+        self._parts, self._desks = [], None
+
+    def _read(self, collection: _parts.Collection, shift: bool) -> None:
+        found = self._convert(collection, first_part=shift)
         if shift and np.any(centre := _parts.centre(found)):
             # the first part did not tell what all of them are like: once more
             before = 0.0 if self.shift is None else self.shift
-            blocks, found = self._blocks(collection, given=(before + centre).astype(np.float32).astype(np.float64))
+            self.close()
+            found = self._convert(collection, given=(before + centre).astype(np.float32).astype(np.float64))
         self.classes = _parts.all_classes(found)
         self.part_rows = [part.rows for part in found]
         self.rows = sum(self.part_rows)
         places = {label: place for place, label in enumerate(self.classes.tolist())}
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         codes = [[places[label] for label in part.classes.tolist()] for part in found]
-        arguments = [(b, c, f) for b, c, f in zip(blocks, codes, firsts, strict=True)]
-        threads: dict[str, int] = {} if client is None else client.nthreads()
-        self._workers = self._places(blocks, threads) if threads else None
+        arguments = [(b, c, f) for b, c, f in zip(self._parts, codes, firsts, strict=True)]
+        threads: dict[str, int] = {} if self._client is None else self._client.nthreads()
+        self._workers = self._places(self._parts, threads) if threads else None
         """The worker of each part."""
-        self._lanes = [[part] for part in range(len(blocks))] if self._workers is None else lanes(self.part_rows, self._workers, threads)
+        self._lanes = [[part] for part in range(len(found))] if self._workers is None else lanes(self.part_rows, self._workers, threads)
         """Parts that one task asks: tasks cost more than calls."""
         self._parts = self._start(_parts.renumber, arguments, self._workers)
         self._desks = self._opened()
-        """The short way to the parts, while there is one."""
-        if client is None:
+        if self._client is None:
             self._threads = max(1, (os.cpu_count() or 1) // len(self._parts))
 
-    def _blocks(
-        self, collection: _parts.Collection, first_part: bool = False, given: NDArray[np.float64] | None = None
-    ) -> tuple[list[Any], list[_parts.About]]:
+    def _convert(self, collection: _parts.Collection, first_part: bool = False, given: NDArray[np.float64] | None = None) -> list[_parts.About]:
+        """Makes the parts blocks of the core, less a shift that is given or guessed from the first of them."""
         import dask
 
-        shift: Any = given
-        if first_part:
-            shift = dask.delayed(_parts.guessed_centre)(collection.x[0])
-        columns = collection.columns
-        parts = zip(collection.x, collection.y, collection.weights, strict=True)
-        made = [dask.delayed(_parts.convert)(number, x, y, w, shift, columns) for number, (x, y, w) in enumerate(parts)]
-        asked = made if shift is given else [*made, shift]
+        shift = dask.delayed(_parts.guessed_centre)(collection.parts[0]) if first_part else None if given is None else held(given)
+        # a map may be large
+        columns = collection.columns if collection.columns.map is None else held(collection.columns)
+        made = [dask.delayed(_parts.convert)(number, part, shift, columns) for number, part in enumerate(collection.parts)]
+        asked = [*made, shift] if first_part else made
         if self._client is None:
-            kept = list(dask.persist(*asked))
-            found = list(dask.compute(*[dask.delayed(_parts.about)(block) for block in kept[: len(made)]]))
-            shift = dask.compute(kept[-1])[0] if first_part else given
+            kept = persisted(None, asked)
+            found = computed(None, [dask.delayed(_parts.about)(block) for block in kept[: len(made)]])
+            used = computed(None, kept[-1:])[0] if first_part else given
         else:
-            kept = self._client.compute(asked)
+            kept = list(self._client.compute(asked))
+            told: list[Any] = []
             try:
-                found = self._client.gather(self._client.map(_parts.about, kept[: len(made)], pure=False))
-                shift = kept[-1].result() if first_part else given
+                told = self._client.map(_parts.about, kept[: len(made)], pure=False)
+                found = self._client.gather(told)
+                used = kept[-1].result() if first_part else given
             except BaseException:
-                self._client.cancel(kept)
+                self._client.cancel([*kept, *told])
                 raise
-        self.shift = None if shift is None or not np.any(shift) else shift
-        return kept[: len(made)], found
+        self.shift = None if used is None or not np.any(used) else used
+        self._parts = kept[: len(made)]
+        return found
 
     def _places(self, blocks: list[Any], threads: dict[str, int]) -> list[str]:
         """A worker for each part: where it is, but for parts that make one worker wait for another."""
@@ -189,7 +253,7 @@ class Engine:
         import dask
 
         if self._client is None:
-            return list(dask.persist(*[dask.delayed(function)(*part) for part in arguments]))
+            return persisted(None, [dask.delayed(function)(*part) for part in arguments])
         if workers is None:
             return list(self._client.map(function, *map(list, zip(*arguments, strict=True)), pure=False))
         # Without a worker's name the scheduler takes many such tasks for ones that any worker may begin with, and sends rows about.
@@ -234,7 +298,7 @@ class Engine:
         told = [ask([part], request, self._threads) for part in self._parts]
         while len(told) > 1:
             told = [add(told[at : at + _FAN_IN]) for at in range(0, len(told), _FAN_IN)]
-        result: Told = told[0].compute()
+        result: Told = computed(None, told)[0]
         return result
 
     def _directly(self, request: bytes) -> Told | None:
@@ -244,6 +308,7 @@ class Engine:
             return None
         answers = self._desks.ask(request)
         if answers is None:
+            self._desks.close()
             self._desks = None
             return None
         sent = sum(len(request) + len(answer) for answer in answers)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from .. import _capped, _core, _input, _lq, _progress, _truncated
-from .._estimator import KernelClassifier
+from .._file_fits import FileFits
 from . import _engine, _maps, _parts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class DaskClassifier(KernelClassifier):
+class DaskClassifier(FileFits):
     """What the estimators share: the fit to a dask collection, and predictions that are dask collections."""
 
     memory: str | int
@@ -55,43 +57,74 @@ class DaskClassifier(KernelClassifier):
 
         def read() -> _engine.Engine:
             map = _maps.of(self, collection, client)
-            return _engine.Engine(collection._replace(columns=collection.columns._replace(map=map)), client, bool(self.fit_intercept))
+            return _engine.Engine(collection._replace(columns=replace(collection.columns, map=map)), client, bool(self.fit_intercept))
 
-        return self._fitted_to(read)
+        with _engine.waiting(client):
+            return self._fitted_to(read)
+
+    def fit_files(
+        self,
+        files: Any,
+        *,
+        target: str | int | None = None,
+        weight_column: str | int | None = None,
+        ignore: Sequence[str | int] = (),
+        memory: str | int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit to files on this machine that may be larger than memory, without dask.
+
+        Not with a kernel approximation. What a fit to a collection says about its passes and parts is gone then.
+
+        Parameters
+        ----------
+        files : str, path-like or list of these
+            CSV or LIBSVM text, plain or gzipped, or Parquet, all of the same columns, 4,000 at most.
+        target : str or int, default=None
+            Column of the labels, as in `outlast.TruncatedSVC.fit_files`.
+        weight_column : str or int, default=None
+            Column of the sample weights.
+        ignore : sequence of str or int, default=()
+            Columns to leave out.
+        memory : str or int, default=None
+            Memory to use, in bytes or as a text like "512MB"; None takes the estimator's.
+        cache : str or path-like, default=None
+            Folder in which rows are kept while the fit goes on; None for that of temporary files.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+        """
+        if self.kernel_approximation is not None:
+            raise ValueError(f"kernel_approximation = {self.kernel_approximation!r} is not allowed with files: fit a dask collection, or set it to None")
+        return self._fit_files(files, target, weight_column, ignore, self.memory if memory is None else memory, cache)
+
+    def _take(self, fitted: _core.Fitted) -> None:
+        super()._take(fitted)
+        # of an earlier fit to a collection
+        for name in ("map_", "n_outliers_", "history_", "passes_", "bytes_per_pass_", "partition_rows_"):
+            self.__dict__.pop(name, None)
 
     def _fitted_to(self, read: Callable[[], _engine.Engine]) -> Self:
         """Fit to rows that `read` makes ready to be asked."""
-        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
-        self.history_: list[tuple[int, float]] = []
+        history: list[tuple[int, float]] = []
+        self.history_ = history
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
             watch.begin("reading")
-            engine = read()
+            with closing(read()) as engine:
+                fitted = self._solved(engine, watch.report)
             classes = engine.classes
-            shared = self._shared_parameters(classes, classes)
-            fitted = _core.fit_parts(
-                engine,
-                (engine.rows, engine.width),
-                _input.class_names(classes),
-                self._method_name(),
-                {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
-                shift=None if engine.shift is None else engine.shift.tolist(),
-                balanced=balanced,
-                memory=_input.memory(self.memory),
-                threads=_input.threads(self.n_jobs),
-                feature_names=engine.columns.names if engine.columns.map is None else None,
-                time_limit=_input.limit(getattr(self, "time_limit", None)),
-                progress=self._recorded(engine, watch.report),
-            )
             self.classes_ = classes
             self.n_features_in_ = engine.columns.number
             if engine.columns.names is not None:
                 self.feature_names_in_ = np.array(engine.columns.names, dtype=object)
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
-            self.map_ = engine.columns.map
             self._training_rows = None
             self._own_vectors = None
             self._take(fitted)
+            self.map_, self.history_ = engine.columns.map, history
             self.n_support_ = np.zeros(len(classes), dtype=np.intp)
             self.margins_, self.outliers_, self.outlier_scores_ = None, None, None
             self.n_outliers_ = int(fitted.detail("outliers") or 0)
@@ -101,6 +134,25 @@ class DaskClassifier(KernelClassifier):
         for complaint in self._complaints():
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         return self
+
+    def _solved(self, engine: _engine.Engine, report: Callable[..., bool] | None) -> _core.Fitted:
+        classes = engine.classes
+        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        shared = self._shared_parameters(classes, classes)
+        return _core.fit_parts(
+            engine,
+            (engine.rows, engine.width),
+            _input.class_names(classes),
+            self._method_name(),
+            {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
+            shift=None if engine.shift is None else engine.shift.tolist(),
+            balanced=balanced,
+            memory=_input.memory(self.memory),
+            threads=_input.threads(self.n_jobs),
+            feature_names=engine.columns.names if engine.columns.map is None else None,
+            time_limit=_input.limit(getattr(self, "time_limit", None)),
+            progress=self._recorded(engine, report),
+        )
 
     def _recorded(self, engine: _engine.Engine, report: Callable[..., bool] | None) -> Callable[..., bool]:
         def record(stage: str, step: int, objective: float, gap: float) -> bool:
@@ -162,12 +214,19 @@ class DaskClassifier(KernelClassifier):
         """
         if not (_parts.is_array(X) or _parts.is_frame(X)):
             return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
         import dask
 
         collection = _parts.collect(X, y, sample_weight)
-        judge = dask.delayed(_right)
-        parts = [judge(self, *part) for part in zip(collection.x, collection.y, collection.weights, strict=True)]
-        right, total = np.sum(_engine.computed(client or _engine.current_client(), parts), axis=0)
+        client = client or _engine.current_client()
+        model = _engine.held(self)
+        parts = [dask.delayed(_right)(model, number, part) for number, part in enumerate(collection.parts)]
+        with _engine.waiting(client):
+            right, total, rows = np.sum(_engine.computed(client, parts), axis=0)
+        if rows == 0:
+            raise ValueError("X has no rows, expected at least one")
+        if total == 0:
+            raise ValueError("every sample_weight is zero: at least one row must have a positive weight")
         return float(right / total)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -205,21 +264,23 @@ class DaskClassifier(KernelClassifier):
     def _by_parts(self, X: Any, method: str, dtype: Any, columns: int | None) -> Any:
         """A method of a fitted estimator on every part of X."""
         check_is_fitted(self)
-        if _parts.is_frame(X):
-            meta = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
-            parts = X.map_partitions(_predicted, self, method, meta=meta)
-            return parts if _parts.is_array(parts) else parts.to_dask_array()
-        if not _parts.is_array(X):
+        if not (_parts.is_array(X) or _parts.is_frame(X)):
             return _predicted(X, self, method)
+        # of the same model and rows the same tasks
+        model = _engine.held(self, pure=True)
+        meta = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
+        if _parts.is_frame(X):
+            parts = X.map_partitions(_predicted, model, method, meta=meta)
+            return parts if _parts.is_array(parts) else parts.to_dask_array()
         X = X.rechunk({1: -1})
         if columns is None:
-            return X.map_blocks(_predicted, self, method, dtype=dtype, drop_axis=1)
-        return X.map_blocks(_predicted, self, method, dtype=dtype, chunks=(X.chunks[0], (columns,)))
+            return X.map_blocks(_predicted, model, method, dtype=dtype, drop_axis=1, meta=meta)
+        return X.map_blocks(_predicted, model, method, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=meta)
 
 
 def _predicted(rows: Any, model: DaskClassifier, method: str) -> NDArray[Any]:
     """Runs on a worker."""
-    if len(rows) == 0:
+    if _num_samples(rows) == 0:
         functions = model._fitted.functions
         if method == "predict" or functions == 1:
             return np.empty(0, dtype=model.classes_.dtype if method == "predict" else np.float64)
@@ -240,11 +301,19 @@ def _of_map(model: DaskClassifier, rows: Any, method: str) -> NDArray[Any]:
     return np.asarray(model.classes_[codes])
 
 
-def _right(model: DaskClassifier, rows: Any, labels: Any, weights: Any) -> tuple[float, float]:
-    """Weight of the rows that are predicted right, and of all. Runs on a worker."""
-    weights = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
-    right = _predicted(rows, model, "predict") == np.asarray(labels).ravel()
-    return float(weights[right].sum()), float(weights.sum())
+def _right(model: DaskClassifier, number: int, part: _parts.Rows) -> tuple[float, float, int]:
+    """Weight of the rows that are predicted right, and of all, and their number. Runs on a worker."""
+    try:
+        predicted = _predicted(part.x, model, "predict")
+        rows = len(predicted)
+        labels = _parts.labels(part.y, rows)
+        if rows and _parts.is_text(labels) != _parts.is_text(predicted):
+            kinds = ("numbers", "text") if _parts.is_text(predicted) else ("text", "numbers")
+            raise ValueError("y holds {}, but the classes are {}".format(*kinds))
+        weights = np.ones(rows) if part.weights is None else _parts.checked_weights(part.weights, rows)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"partition {number}: {problem}") from None
+    return float(weights[predicted == labels].sum()), float(weights.sum()), rows
 
 
 class TruncatedSVC(DaskClassifier, _truncated.TruncatedSVC):

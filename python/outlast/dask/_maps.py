@@ -32,7 +32,7 @@ def of(estimator: Any, collection: _parts.Collection, client: Any) -> Nystroem |
         raise ValueError(f"gamma = {gamma!r} is not allowed: gamma must be a number > 0 or \"scale\"")
     seed = _input.seed(estimator.random_state)
     # How many rows a part has is not known. Every row draws a number, and the smallest of all count: each row is as likely as any other.
-    drawn = [dask.delayed(_parts.some_rows)(number, block, _DRAWN * count, seed) for number, block in enumerate(collection.x)]
+    drawn = [dask.delayed(_parts.some_rows)(number, part, _DRAWN * count, seed) for number, part in enumerate(collection.parts)]
     while len(drawn) > 1:
         drawn = [dask.delayed(_parts.smallest)(drawn[at : at + _FAN_IN], _DRAWN * count) for at in range(0, len(drawn), _FAN_IN)]
     rows = _engine.computed(client, drawn)[0].rows.astype(np.float64)

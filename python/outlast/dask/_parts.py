@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ _FAR = 8.0
 #: Rows that can tell, and as many as are asked.
 _ENOUGH = 100
 _GUESSED = 10_000
+#: Classes that a fit takes, as in the core.
+_MOST_CLASSES = 1000
 #: Whole numbers that lie within so many, or within the number of rows, are counted and not sorted.
 _COUNTED = 1 << 16
 
@@ -41,7 +44,8 @@ class About(NamedTuple):
     spread: NDArray[np.float64]
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True)
+class Columns:
     """What all parts have in common."""
 
     number: int
@@ -50,12 +54,19 @@ class Columns(NamedTuple):
     """What makes other columns of them before they are fitted: an object with `transform`."""
 
 
-class Collection(NamedTuple):
-    """Rows, labels and weights, part by part, not yet computed."""
+class Rows(NamedTuple):
+    """One part of a collection."""
 
-    x: list[Any]
-    y: list[Any]
-    weights: list[Any]
+    x: Any
+    y: Any
+    weights: Any = None
+
+
+class Collection(NamedTuple):
+    """What is fitted, not yet computed."""
+
+    parts: list[Any]
+    """Tasks that make `Rows`. What rows and labels come from is computed once for both: made apart, they need not belong together."""
     columns: Columns
 
 
@@ -81,6 +92,8 @@ def is_frame(value: Any) -> bool:
 
 
 def _of_array(X: Any, y: Any, sample_weight: Any) -> Collection:
+    import dask.array
+
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and columns")
     _check_known("X", X)
@@ -88,12 +101,12 @@ def _of_array(X: Any, y: Any, sample_weight: Any) -> Collection:
         raise ValueError(f"X has the dtype {X.dtype}, expected numbers")
     X = X.rechunk({1: -1})
     rows = X.chunks[0]
-    return Collection(
-        list(X.to_delayed().ravel()),
-        _aligned("y", y, rows),
-        [None] * len(rows) if sample_weight is None else _aligned("sample_weight", sample_weight, rows),
-        Columns(X.shape[1], None),
-    )
+    beside = [_aligned("y", y, rows)]
+    if sample_weight is not None:
+        beside.append(_aligned("sample_weight", sample_weight, rows))
+    vectors = [given for vector in beside for given in (vector, "i")]
+    parts = dask.array.blockwise(Rows, "ij", X, "ij", *vectors, dtype=X.dtype, meta=X._meta, align_arrays=False)
+    return Collection(list(parts.to_delayed().ravel()), Columns(X.shape[1], None))
 
 
 def _check_known(name: str, array: Any) -> None:
@@ -103,20 +116,23 @@ def _check_known(name: str, array: Any) -> None:
         )
 
 
-def _aligned(name: str, values: Any, rows: Sequence[int]) -> list[Any]:
-    """The parts of a vector, cut as the rows are."""
+def _aligned(name: str, values: Any, rows: Sequence[int]) -> Any:
+    """A vector, cut as the rows are."""
     import dask.array
 
     if is_frame(values):
         raise TypeError(f"{name} is a dask {type(values).__name__}, but X is a dask array: hand over both as arrays or both as dataframes")
     if not is_array(values):
-        values = dask.array.from_array(np.asarray(values), chunks=-1)
+        values = np.asarray(values)
+        # each part gets its own and not all of them
+        cut = (tuple(rows), *values.shape[1:]) if values.ndim and len(values) == sum(rows) else -1
+        values = dask.array.from_array(values, chunks=cut)
     _check_known(name, values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1 or values.shape[0] != sum(rows):
         raise ValueError(f"{name} has the shape {values.shape}, but X has {sum(rows)} rows")
-    return list(values.rechunk((tuple(rows),)).to_delayed().ravel())
+    return values.rechunk((tuple(rows),))
 
 
 def _of_frame(X: Any, y: Any, sample_weight: Any) -> Collection:
@@ -125,18 +141,17 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> Collection:
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "fiub":
             raise ValueError(f"column {name!r} of X has the dtype {dtype}, expected numbers")
-    parts = X.to_delayed()
+    beside = [_beside("y", y, X)]
+    if sample_weight is not None:
+        beside.append(_beside("sample_weight", sample_weight, X))
+    # part by part: the indices of rows and labels need not agree
+    parts = X.map_partitions(Rows, *beside, meta=X._meta, enforce_metadata=False, clear_divisions=True, align_dataframes=False)
     names = list(X.columns)
-    return Collection(
-        list(parts),
-        _beside("y", y, X),
-        [None] * len(parts) if sample_weight is None else _beside("sample_weight", sample_weight, X),
-        Columns(len(names), names if all(isinstance(name, str) for name in names) else None),
-    )
+    return Collection(list(parts.to_delayed()), Columns(len(names), names if all(isinstance(name, str) for name in names) else None))
 
 
-def _beside(name: str, values: Any, X: Any) -> list[Any]:
-    """The parts of a series beside a dataframe."""
+def _beside(name: str, values: Any, X: Any) -> Any:
+    """A series beside a dataframe."""
     if not is_frame(values):
         raise TypeError(f"{name} is a {type(values).__name__}, but X is a dask dataframe: {name} must be a dask series with the same partitions")
     if values.ndim == 2 and len(values.columns) == 1:
@@ -145,7 +160,7 @@ def _beside(name: str, values: Any, X: Any) -> list[Any]:
         raise ValueError(f"{name} has {len(values.columns)} columns, expected 1")
     if values.npartitions != X.npartitions:
         raise ValueError(f"{name} has {values.npartitions} partitions, but X has {X.npartitions}: repartition one as the other")
-    return list(values.to_delayed())
+    return values
 
 
 def numbers(block: Any) -> Any:
@@ -169,8 +184,9 @@ def _of_columns(frame: Any) -> NDArray[Any]:
     return values
 
 
-def guessed_centre(block: Any) -> NDArray[np.float64] | None:
+def guessed_centre(part: Rows) -> NDArray[np.float64] | None:
     """The means of columns that seem to lie far from 0; None where the rows are too few to tell. Runs on a worker, while all others wait."""
+    block = part.x
     rows = block.tocsr() if hasattr(block, "tocsr") else getattr(block, "iloc", block)
     values = numbers(rows[:: max(1, block.shape[0] // _GUESSED)])
     if len(values) < _ENOUGH:
@@ -201,9 +217,9 @@ class Drawn(NamedTuple):
     rows: NDArray[Any]
 
 
-def some_rows(number: int, block: Any, rows: int, seed: int) -> Drawn:
-    """The rows of a block that draw the smallest numbers. Runs on a worker."""
-    values = numbers(block)
+def some_rows(number: int, part: Rows, rows: int, seed: int) -> Drawn:
+    """The rows of a part that draw the smallest numbers. Runs on a worker."""
+    values = numbers(part.x)
     lots = np.random.default_rng([seed, number]).random(len(values))
     chosen = np.sort(np.argsort(lots, kind="stable")[:rows])
     return Drawn(lots[chosen], values[chosen])
@@ -216,28 +232,20 @@ def smallest(drawn: Sequence[Drawn], rows: int) -> Drawn:
     return Drawn(lots[chosen], values[chosen])
 
 
-def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
-    """A block of the collection as one of the core. Runs on the worker that has it."""
+def convert(number: int, part: Rows, shift: NDArray[np.float64] | None, columns: Columns) -> Block:
+    """A part of the collection as one of the core. Runs on the worker that has it."""
     where = f"partition {number}"
     try:
-        values = numbers(x)
+        values = numbers(part.x)
         if values.ndim != 2 or values.shape[1] != columns.number:
             raise ValueError(f"X has the shape {values.shape}, expected {columns.number} columns")
         if columns.map is not None and len(values):
             values = np.ascontiguousarray(columns.map.transform(values))
         elif columns.map is not None:
             values = np.empty((0, len(columns.map.components_)))
-        classes, codes = _labels(y)
-        if weights is not None:
-            weights = np.require(np.asarray(weights).ravel(), dtype=np.float64, requirements=["C", "ALIGNED"])
-            bad = ~(np.isfinite(weights) & (weights >= 0))
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(f"sample_weight, row {row}: a weight of {weights[row]} is not allowed: weights must be finite and >= 0")
-            if len(weights) != len(values):
-                raise ValueError(f"{len(values)} rows, but {len(weights)} weights")
-        if len(codes) != len(values):
-            raise ValueError(f"{len(values)} rows, but {len(codes)} labels")
+        classes, codes = _encoded(labels(part.y, len(values)))
+        _check_few(len(classes))
+        weights = None if part.weights is None else checked_weights(part.weights, len(values))
         if shift is not None:
             shift = np.require(shift, requirements=["C", "ALIGNED"])
         rows = _core.Partition(values, codes, weights, shift)
@@ -247,19 +255,52 @@ def convert(number: int, x: Any, y: Any, weights: Any, shift: NDArray[np.float64
     return Block(rows, classes, *rows.moments())
 
 
-def _labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def labels(y: Any, rows: int) -> NDArray[Any]:
+    """The labels of so many rows: whole numbers or text, none of them missing."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
+    if len(values) != rows:
+        raise ValueError(f"{rows} rows, but {len(values)} labels")
     if values.dtype.kind == "f":
         bad = ~(np.isfinite(values) & (values == np.round(values)))
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueError(f"y, row {row}: {values[row]} is not a class; labels are whole numbers or text")
+            what = "the label is missing" if np.isnan(values[row]) else f"{values[row]} is not a class; labels are whole numbers or text"
+            raise ValueError(f"y, row {row}: {what}")
     elif values.dtype.kind not in "iubUSO":
         raise ValueError(f"y has the dtype {values.dtype}, expected whole numbers or text")
-    if values.dtype.kind == "O":
-        values = _of_one_type(values.tolist())
+    return _of_one_type(values.tolist()) if values.dtype.kind == "O" else values
+
+
+def checked_weights(weights: Any, rows: int) -> NDArray[np.float64]:
+    """The weights of so many rows, finite and not negative."""
+    values = np.asarray(weights).ravel()
+    if len(values) != rows:
+        raise ValueError(f"{rows} rows, but {len(values)} weights")
+    if values.dtype.kind == "O" and (row := _first_missing(values.tolist())) is not None:
+        raise ValueError(f"sample_weight, row {row}: the weight is missing")
+    # what came over the network need not be aligned
+    values = np.require(values, dtype=np.float64, requirements=["C", "ALIGNED"])
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"sample_weight, row {row}: a weight of {values[row]} is not allowed: weights must be finite and >= 0")
+    return values
+
+
+def is_text(values: NDArray[Any]) -> bool:
+    """Whether labels are text and not numbers."""
+    return values.dtype.kind in "USO"
+
+
+def _check_few(classes: int) -> None:
+    if classes > _MOST_CLASSES:
+        raise ValueError(f"y has {classes} distinct values; a classifier takes at most {_MOST_CLASSES} classes (is y a number to predict?)")
+
+
+def _encoded(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """The classes met, sorted, and the place of each label among them."""
     if values.dtype.kind in "iu" and len(values):
         least = int(values.min())
         if int(values.max()) - least < max(_COUNTED, len(values)):
@@ -280,15 +321,26 @@ def _counted(values: NDArray[Any], least: int) -> tuple[NDArray[Any], NDArray[np
 
 
 def _of_one_type(labels: list[Any]) -> NDArray[Any]:
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
-    if missing:
-        raise ValueError(f"y, row {missing[0]}: the label is missing")
+    if (row := _first_missing(labels)) is not None:
+        raise ValueError(f"y, row {row}: the label is missing")
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError("y holds labels of several types: text and numbers")
     values = np.array(labels)
     if values.dtype.kind == "O":
         raise ValueError(f"y holds labels like {labels[0]!r}, expected whole numbers or text")
     return values
+
+
+def _first_missing(values: list[Any]) -> int | None:
+    return next((row for row, value in enumerate(values) if _is_missing(value)), None)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas' NA is neither equal to itself nor not
+        return True
 
 
 def about(block: Block) -> About:
@@ -303,7 +355,7 @@ def renumber(block: Block, codes: list[int], first: int) -> _core.Partition:
 
 def all_classes(found: Sequence[About]) -> NDArray[Any]:
     """The classes of all parts, sorted."""
-    kinds = {"text" if part.classes.dtype.kind in "USO" else "numbers": number for number, part in enumerate(found) if part.rows}
+    kinds = {"text" if is_text(part.classes) else "numbers": number for number, part in enumerate(found) if part.rows}
     if len(kinds) > 1:
         raise ValueError(f"y holds text in partition {kinds['text']} and numbers in partition {kinds['numbers']}: labels must be of one type")
     met = [part.classes for part in found if part.rows]
@@ -312,5 +364,6 @@ def all_classes(found: Sequence[About]) -> NDArray[Any]:
     classes: NDArray[Any] = np.unique(np.concatenate(met))
     if len(classes) < 2:
         raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")
+    _check_few(len(classes))
     _input.class_names(classes)
     return classes

@@ -100,7 +100,11 @@ def tune(search: Tuning, X: Any, y: Any, *, client: Any = None) -> Tuned:
     if client is None:
         raise ValueError("tune needs a distributed.Client; without one call the estimator's own fit")
     alone = _alone(search)
-    X, y = _in_memory(X, client), np.asarray(_in_memory(y, client))
+    with _engine.waiting(client):
+        return _tuned(search, alone, _in_memory(X, client), np.asarray(_in_memory(y, client)), client)
+
+
+def _tuned(search: Tuning, alone: Tuning, X: Any, y: NDArray[Any], client: Any) -> Tuned:
     splits = list(check_cv(search.cv, y, classifier=True).split(X, y))
     rows, labels = client.scatter([X, y], broadcast=True, hash=False)
     tasks = [client.submit(_on_split, alone, rows, labels, split, pure=False) for split in splits]
@@ -115,7 +119,7 @@ def tune(search: Tuning, X: Any, y: Any, *, client: Any = None) -> Tuned:
         tasks.append(last)
         return Tuned(points, _signed(losses, measure), best, last.result(), measure)
     except BaseException:
-        client.cancel(tasks)
+        client.cancel([*tasks, rows, labels])
         raise
 
 
@@ -136,7 +140,7 @@ def _alone(search: Tuning) -> Tuning:
 def _in_memory(values: Any, client: Any) -> Any:
     """Frames and sparse matrices as they are, lists as arrays."""
     if _parts.is_array(values) or _parts.is_frame(values):
-        values = client.compute(values).result()
+        values = _engine.computed(client, [values])[0]
     return values if hasattr(values, "shape") else np.asarray(values)
 
 
