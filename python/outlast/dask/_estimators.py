@@ -266,6 +266,8 @@ class DaskClassifier(FileFits):
         check_is_fitted(self)
         if not (_parts.is_array(X) or _parts.is_frame(X)):
             return _predicted(X, self, method)
+        import dask.array
+
         # of the same model and rows the same tasks
         model = _engine.held(self, pure=True)
         meta = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
@@ -274,7 +276,8 @@ class DaskClassifier(FileFits):
             return parts if _parts.is_array(parts) else parts.to_dask_array()
         X = X.rechunk({1: -1})
         if columns is None:
-            return X.map_blocks(_predicted, model, method, dtype=dtype, drop_axis=1, meta=meta)
+            # not by map_blocks: in older versions of dask it would make numpy arrays of sparse blocks
+            return dask.array.blockwise(_of_blocks, "i", X, "ij", model, None, method, None, dtype=dtype, meta=meta, token="_predicted")
         return X.map_blocks(_predicted, model, method, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=meta)
 
 
@@ -289,6 +292,11 @@ def _predicted(rows: Any, model: DaskClassifier, method: str) -> NDArray[Any]:
         return _of_map(model, rows, method)
     values: NDArray[Any] = getattr(super(DaskClassifier, model), method)(rows)
     return values
+
+
+def _of_blocks(blocks: list[Any], model: DaskClassifier, method: str) -> NDArray[Any]:
+    """Of the blocks of the same rows; there is one, of all columns."""
+    return _predicted(blocks[0], model, method)
 
 
 def _of_map(model: DaskClassifier, rows: Any, method: str) -> NDArray[Any]:
