@@ -600,3 +600,21 @@ fn rare_rows_of_few_weights_are_found() {
     let wanted = data.in_memory(&method, Some(&weights)).summary.objective;
     assert!(found <= wanted * (1.0 + CLOSE), "{found} is above {wanted}");
 }
+
+#[test]
+fn too_many_classes_are_refused() {
+    let data = Data {
+        cols: 1,
+        classes: 1001,
+        x: (0..2002).map(|row| row as f32).collect(),
+        codes: (0..2002).map(|row| row % 1001).collect(),
+    };
+    let classes = data.names();
+    let (memory, control) = (MEMORY, Control::default());
+    let request = StreamRequest { classes: &classes, feature_names: None, memory, sums: MOST_SENT, control };
+    for method in [&linear(1.0) as &dyn Estimator, &Lq::new(1.0), &Capped::new(1.0)] {
+        // nothing is asked of the rows
+        let refused = method.fit_chunks(&mut Parts::new(1, Vec::new()), &request).unwrap_err().to_string();
+        assert!(refused.contains("1001 distinct values") && refused.contains("a number to predict"), "{refused}");
+    }
+}

@@ -6,7 +6,7 @@ mod truncated;
 
 use super::common::LARGEST_CAP;
 use super::{
-    Baseline, ClassWeight, Common, CostForm, Details, Estimator, FitRequest, Function, Model, Predictor, Summary,
+    Baseline, ClassWeight, Common, CostForm, Details, Estimator, FitRequest, Function, Model, Predictor, Summary, fit,
 };
 use crate::control::Control;
 use crate::data::{Chunk, Class, Dense, Labels};
@@ -104,6 +104,7 @@ fn check_request(rows: &dyn Passes, request: &StreamRequest) -> Result<()> {
     if rows.cols() == 0 {
         return Err(Error::shape("X", "0 columns", "at least 1"));
     }
+    fit::check_class_count(request.classes.len())?;
     if request.memory < LEAST_MEMORY {
         let allowed = format!("at least {} MB", LEAST_MEMORY >> 20);
         return Err(Error::parameter("memory", format!("{} bytes", request.memory), allowed));
