@@ -224,6 +224,18 @@ def test_an_interrupt_ends_the_fit_and_leaves_the_cluster_alone(cluster):
     assert limited.status_ == "time_limit"
 
 
+def test_a_class_that_the_sample_lacks_is_not_lost(threads):
+    X, y = rows(n=60_000)
+    y[:] = 0
+    rare = np.arange(1_000, 60_000, 15_000)
+    y[rare], X[rare, 0] = 1, X[:, 0].max() + np.arange(4)
+    parts = da.from_array(X, chunks=(7_000, 5)), y
+    for method in (od.LqSVC(1.0, q=0.5, memory=SMALL), od.CappedSVC(1.0, p=2.0, cap="auto", cap_fraction=1e-5, memory=SMALL)):
+        found = method.fit(*parts)
+        wanted = outlast.LqSVC(1.0, q=0.5) if isinstance(method, od.LqSVC) else outlast.CappedSVC(1.0, p=2.0, cap=found.cap_)
+        assert np.any(found.coef_) and found.objective_ <= wanted.fit(X, y).objective_ * (1 + CLOSE)
+
+
 def held_by(client):
     """How many tasks the scheduler knows, and how many of them are to be run."""
     return client.run_on_scheduler(lambda dask_scheduler: (len(dask_scheduler.tasks), sum(t.state in ("processing", "waiting") for t in dask_scheduler.tasks.values())))

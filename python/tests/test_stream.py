@@ -1,10 +1,13 @@
 """Files larger than memory: `TruncatedSVC.fit_files` against `fit` on the same rows, from files that pandas, pyarrow and polars wrote."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import polars
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 
 from outlast import CappedSVC, LqSVC, TruncatedSVC, load
 
@@ -145,3 +148,26 @@ def test_weights_of_rows_with_every_method(frame, files):
         assert found.solver_ == "linear-stream" and found.status_ == "converged"
         assert found.objective_ <= wanted.objective_ * (1 + 1e-4), (method, found.objective_ / wanted.objective_ - 1)
         assert (found.predict(X) == wanted.predict(X)).mean() > 0.995
+
+
+def test_libsvm_text(tmp_path):
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, ROWS)
+    X = np.round(rng.standard_normal((ROWS, COLUMNS)) + 0.4 * (2 * y[:, None] - 1) * (np.arange(COLUMNS) % 3 == 0), 3)
+    X[np.abs(X) < 0.5] = 0.0
+    y = np.where(rng.random(ROWS) < 0.05, 1 - y, y)
+    dump_svmlight_file(X[:40_000], y[:40_000], str(tmp_path / "a.svm"), zero_based=False)
+    with gzip.open(tmp_path / "b.svm.gz", "wb", compresslevel=1) as file:
+        dump_svmlight_file(X[40_000:], y[40_000:], file, zero_based=False)
+    files = [tmp_path / "a.svm", tmp_path / "b.svm.gz"]
+    for method in (TruncatedSVC(0.01, kernel="linear", truncation=None, tol=1e-7), LqSVC(0.01, q=1.0)):
+        wanted = clone(method).fit(X, y)
+        found = method.fit_files(files, memory="64MB")
+        assert found.solver_ == "linear-stream" and found.status_ == "converged"
+        assert found.objective_ == pytest.approx(wanted.objective_, rel=SAME if isinstance(method, TruncatedSVC) else 1e-4)
+
+
+def test_a_number_to_predict_is_refused_where_it_is_met(tmp_path):
+    pd.DataFrame({"x": np.arange(5_000) % 7, "y": np.arange(5_000) + 0.5}).to_parquet(tmp_path / "numbers.parquet")
+    with pytest.raises(ValueError, match=r"row 1001.*is y a number to predict\?"):
+        TruncatedSVC(kernel="linear").fit_files(tmp_path / "numbers.parquet")

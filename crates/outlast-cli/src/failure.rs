@@ -94,7 +94,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         }
         Error::Parse { kind: ParseKind::IndexZero, .. } => Some("say --zero-based if indices count from 0"),
         Error::Parse { kind: ParseKind::NoTarget, .. } => Some("name it with --target"),
-        Error::Classes { .. } => Some(
+        Error::Classes { .. } | Error::Parse { kind: ParseKind::ManyClasses, .. } => Some(
             "the labels are taken from --target, by default the one column named label, target, class or y, else the last",
         ),
         Error::ModelFile { file, .. } if looks_like_data(file) => {

@@ -98,6 +98,8 @@ pub enum ParseKind {
     IndexZero,
     /// Labels are wanted, and no column can be taken for them.
     NoTarget,
+    /// More distinct labels than a classifier takes.
+    ManyClasses,
     /// Anything else; the message says it all.
     #[default]
     Other,

@@ -145,6 +145,58 @@ fn what_goes_not_with_it_is_refused() {
 }
 
 #[test]
+fn libsvm_text_gives_the_same_model() {
+    let folder = Folder::new();
+    // fewer rows would be read whole
+    let csv = table(110_000, 13);
+    let mut text = String::new();
+    for line in csv.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        text.push_str(if fields[COLUMNS] == "yes" { "+1" } else { "-1" });
+        for (column, value) in fields[..COLUMNS].iter().enumerate() {
+            // what is not written is 0
+            let value: f64 = value.parse().unwrap();
+            let near = value.abs() < 0.3;
+            write!(text, "{}", if near { String::new() } else { format!(" {}:{value}", column + 1) }).unwrap();
+        }
+        text.push('\n');
+    }
+    folder.file("all.svm", &text);
+    let half = text[..text.len() / 2].rfind('\n').unwrap() + 1;
+    folder.file("a.svm", &text[..half]);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, &text.as_bytes()[half..]).unwrap();
+    folder.file("b.svm.gz", gzip.finish().unwrap());
+    let methods: [&[&str]; 2] = [
+        &["--kernel", "linear", "--truncation", "none", "-C", "0.01", "--tol", "1e-7"],
+        &["--method", "capped", "--p", "2", "--cap", "4", "-C", "0.01"],
+    ];
+    for method in methods {
+        let wanted = fitted(&folder, &[&["fit", "all.svm", "--json"], method].concat());
+        let streamed = ["fit", "a.svm", "b.svm.gz", "--stream", "--memory", "64MB", "--json"];
+        let found = fitted(&folder, &[&streamed, method].concat());
+        assert_eq!((&found["solver"], &found["rows"]), (&json!("linear-stream"), &json!(110_000)));
+        assert_eq!(found["status"], "converged", "{method:?}: {found}");
+        let (found, wanted) = (objective(&found), objective(&wanted));
+        assert!(found <= wanted * (1.0 + 1e-4), "{method:?}: {found} is above {wanted}");
+        assert!(method[0] != "--kernel" || (found - wanted).abs() <= SAME * wanted, "{found} is not {wanted}");
+    }
+}
+
+#[test]
+fn a_number_taken_for_classes_is_refused_where_it_is_met() {
+    let folder = Folder::new();
+    let csv: String = (0..9000).map(|row| format!("{},{}\n", row % 7, 0.5 + f64::from(row / 3))).collect();
+    folder.file("numbers.csv", format!("x,y\n{csv}"));
+    folder.file("numbers.svm", (0..9000).map(|row| format!("{}.5 1:{}\n", row / 3, row % 7)).collect::<String>());
+    for (file, line) in [("numbers.csv", 3002), ("numbers.svm", 3001)] {
+        let refused = folder.run(&["fit", "--stream", file, "--kernel", "linear"]).refused();
+        assert!(refused.contains(&format!("line {line}")) && refused.contains(file), "{refused}");
+        assert!(refused.contains("is y a number to predict?"), "{refused}");
+    }
+}
+
+#[test]
 fn every_command_reads_parquet() {
     let folder = Folder::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../outlast/tests/parquet_data");

@@ -234,7 +234,7 @@ impl Collector {
         for (column, (field, role)) in record.iter().zip(&self.plan.roles).enumerate() {
             let outcome = match *role {
                 Role::Feature(position) => number(field).map(|value| self.values[base + position] = value),
-                Role::Target => label(field).map(|label| self.names.push(label)),
+                Role::Target => label(field).and_then(|label| self.names.push(label)),
                 Role::Weight => weight(field).map(|value| self.weights.push(value)),
                 Role::Ignored => Ok(()),
             };

@@ -161,8 +161,7 @@ impl Collector {
         if is_missing_label(token) {
             return Err(wrong(missing(token)));
         }
-        self.names.push(text);
-        Ok(())
+        self.names.push(text).map_err(wrong)
     }
 
     /// Adds one `index:value`, returns the index as written.

@@ -1,7 +1,10 @@
 //! From the texts of a target column to classes.
 
+use super::field::Problem;
 use crate::data::{Class, Labels};
-use std::collections::HashMap;
+use crate::error::ParseKind;
+use crate::model::MOST_CLASSES;
+use std::collections::{HashMap, HashSet};
 
 /// Whole numbers up to this size are exact in a 64-bit float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -13,27 +16,47 @@ pub(super) struct Names {
     /// The text last met and its code: neighbouring rows often agree.
     last: Option<(String, u32)>,
     codes: Vec<u32>,
+    /// Whether more classes than a classifier takes are refused.
+    bounded: bool,
 }
 
 impl Names {
+    /// For a file of any length: as soon as there are more classes than a classifier takes, a label is refused.
+    pub fn bounded() -> Names {
+        Names { bounded: true, ..Names::default() }
+    }
+
     /// Adds one label, outer white space already removed.
-    pub fn push(&mut self, label: &str) {
+    pub fn push(&mut self, label: &str) -> Result<(), Problem> {
         if let Some((last, code)) = &self.last
             && last == label
         {
             self.codes.push(*code);
-            return;
+            return Ok(());
         }
         let code = match self.seen.get(label) {
             Some(&code) => code,
             None => {
                 let code = self.seen.len() as u32;
                 self.seen.insert(label.to_string(), code);
+                if self.bounded && self.seen.len() > MOST_CLASSES && self.count() > MOST_CLASSES {
+                    let problem = format!(
+                        "the labels have more than {MOST_CLASSES} distinct values, and a classifier takes no more classes (is y a number to predict?)"
+                    );
+                    return Err(Problem::new(ParseKind::ManyClasses, problem));
+                }
                 code
             }
         };
         self.last = Some((label.to_string(), code));
         self.codes.push(code);
+        Ok(())
+    }
+
+    /// How many classes there are so far: whole numbers count once, however they are written.
+    fn count(&self) -> usize {
+        let integers: Option<HashSet<i64>> = self.seen.keys().map(|text| integer(text)).collect();
+        integers.map_or(self.seen.len(), |integers| integers.len())
     }
 
     /// The labels: whole numbers if every one of them is, else texts.
@@ -102,8 +125,22 @@ mod tests {
 
     fn labels(texts: &[&str]) -> Labels {
         let mut names = Names::default();
-        texts.iter().for_each(|text| names.push(text));
+        texts.iter().for_each(|text| names.push(text).unwrap());
         names.finish()
+    }
+
+    #[test]
+    fn too_many_are_refused_at_once() {
+        let mut names = Names::bounded();
+        for class in 0..MOST_CLASSES {
+            names.push(&class.to_string()).unwrap();
+            // the same class
+            names.push(&format!("{class}.0")).unwrap();
+        }
+        assert!(names.push("-1").unwrap_err().text.contains("more than 1000 distinct values"));
+        let mut whole = Names::default();
+        (0..2 * MOST_CLASSES).for_each(|class| whole.push(&class.to_string()).unwrap());
+        assert_eq!(whole.finish().classes().len(), 2 * MOST_CLASSES);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MOST_COLUMNS: usize = u32::MAX as usize;
 const ROUNDING: f64 = -1e-9;
 
 /// Most classes a joint fit takes.
-const MOST_CLASSES: usize = 1000;
+pub(crate) const MOST_CLASSES: usize = 1000;
 
 pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest) -> Result<()> {
     if x.rows() == 0 {
@@ -38,14 +38,7 @@ pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest
             let problem = format!("every row is of class {only}; a classifier needs two classes");
             return Err(Error::Classes { problem });
         }
-        classes if classes.len() > MOST_CLASSES => {
-            let problem = format!(
-                "y has {} distinct values; a classifier takes at most {MOST_CLASSES} classes (is y a number to predict?)",
-                classes.len()
-            );
-            return Err(Error::Classes { problem });
-        }
-        _ => {}
+        classes => check_class_count(classes.len())?,
     }
     if let Some(names) = request.feature_names
         && names.len() != x.cols()
@@ -54,6 +47,17 @@ pub(super) fn check_shapes(x: &dyn Design, labels: &Labels, request: &FitRequest
         return Err(Error::shape("feature_names", found, format!("{}, one per column of X", x.cols())));
     }
     request.sample_weight.map_or(Ok(()), |weights| check_weights(weights, x.rows()))
+}
+
+/// Refuses more classes than a classifier takes.
+pub(super) fn check_class_count(classes: usize) -> Result<()> {
+    if classes <= MOST_CLASSES {
+        return Ok(());
+    }
+    let problem = format!(
+        "y has {classes} distinct values; a classifier takes at most {MOST_CLASSES} classes (is y a number to predict?)"
+    );
+    Err(Error::Classes { problem })
 }
 
 /// Runs `work` on that many threads, or on those of the pool at hand: on one of them, because a thread that is none of the pool's sleeps and

@@ -1,7 +1,7 @@
 //! Fits to rows in chunks, against fits to the same rows in memory and the objective written out.
 
 use outlast::data::{Chunk, Chunks, Parts};
-use outlast::model::{ClassWeight, Function, StreamRequest};
+use outlast::model::{Cap, ClassWeight, Function, StreamRequest};
 use outlast::solver::stream::MOST_SENT;
 use outlast::{
     Capped, Class, Control, Dense, Estimator, FitRequest, Kernel, Labels, Lq, Model, Penalty, Status, Truncated,
@@ -528,4 +528,93 @@ fn a_table_too_wide_for_matrices_is_solved_without() {
     assert_eq!(found.summary.solver, "linear-stream-cg");
     assert_eq!(found.summary.status, Status::Converged, "gap {:e}", found.summary.gap);
     assert_near(found.summary.objective, data.in_memory(&method, None).summary.objective, CLOSE);
+}
+
+/// The key by which rows are drawn, SplitMix64 of their number, for the seed 0.
+fn key(row: usize) -> u64 {
+    let mut z = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The last class has 30 rows, of the largest keys: no sample that is drawn evenly has one.
+fn with_a_rare_class(classes: usize) -> Data {
+    let mut data = data(30_000, 4, classes, 71 + classes as u64);
+    let mut order: Vec<usize> = (0..data.rows()).collect();
+    order.sort_unstable_by_key(|row| std::cmp::Reverse(key(*row)));
+    let rare = classes as u32 - 1;
+    data.codes.iter_mut().filter(|code| **code == rare).for_each(|code| *code = 0);
+    for &row in &order[..30] {
+        data.codes[row] = rare;
+        data.x[4 * row] = 14.0 + data.x[4 * row] / 8.0;
+        data.x[4 * row + 1] = -9.0 + data.x[4 * row + 1] / 8.0;
+    }
+    data
+}
+
+#[test]
+fn a_class_that_the_sample_lacks_is_not_lost() {
+    let sizes = [&[7001, 0, 12, 9000][..], &[15_000]];
+    for classes in [2, 3] {
+        let data = with_a_rare_class(classes);
+        let lq = Lq::new(0.1).q(0.5).tol(1e-4);
+        let truncated = linear(0.1).penalty(Penalty::Lq).q(0.5).tol(1e-4);
+        for method in [&lq as &dyn Estimator, &truncated, &linear(0.1), &linear(0.1).truncation(Truncation::Off)] {
+            let wanted = data.in_memory(method, None).summary.objective;
+            let found = sizes.map(|sizes| data.stream(method, sizes, None));
+            let at = found.each_ref().map(|model| model.summary.objective);
+            println!("{classes} classes, {}: {at:?} against {wanted}", found[0].summary.method);
+            assert!(weights(&found[0]).iter().any(|w| *w != 0.0), "nothing was learnt");
+            // truncated losses of three classes have many ends
+            let bound = if classes == 3 && found[0].summary.truncation.is_some() { MANY_ENDS } else { CLOSE };
+            assert!(at[0] <= wanted * (1.0 + bound), "{} is above {wanted}", at[0]);
+            assert_near(at[1], at[0], SAME);
+        }
+    }
+    // wrong labels enough for the rule to have something to cap
+    let mut data = with_a_rare_class(3);
+    data.codes.iter_mut().step_by(5).filter(|code| **code < 2).for_each(|code| *code = 1 - *code);
+    let method = Capped::new(0.1).power(2.0).cap(Cap::Auto);
+    let found = data.stream(&method, sizes[0], None);
+    let cap = found.summary.details.get("cap").expect("a cap by a rule is a number");
+    let on_all = data.in_memory(&method, None).summary.details.get("cap").unwrap();
+    let wanted = data.in_memory(&Capped::new(0.1).power(2.0).cap(cap), None).summary.objective;
+    println!("cap {cap} on the sample, {on_all} on all rows; {} against {wanted}", found.summary.objective);
+    assert_near(cap, on_all, 0.1);
+    assert!(found.summary.objective <= wanted * (1.0 + MANY_ENDS), "{} is above {wanted}", found.summary.objective);
+}
+
+#[test]
+fn rare_rows_of_few_weights_are_found() {
+    let mut data = data(20_000, 3, 2, 9);
+    data.codes.iter_mut().enumerate().for_each(|(row, code)| *code = u32::from(row % 4 == 0));
+    data.x.chunks_exact_mut(3).step_by(4).for_each(|x| x[0] += 9.0);
+    // of 5000 rows of a class three have a weight, those of the largest keys
+    let mut own: Vec<usize> = (0..data.rows()).step_by(4).collect();
+    own.sort_unstable_by_key(|row| std::cmp::Reverse(key(*row)));
+    let weights: Vec<f64> =
+        (0..data.rows()).map(|row| f64::from(u8::from(row % 4 > 0 || own[..3].contains(&row)))).collect();
+    let method = Lq::new(0.5).q(0.5).tol(1e-4);
+    let found = data.stream(&method, &[5000], Some(&weights)).summary.objective;
+    let wanted = data.in_memory(&method, Some(&weights)).summary.objective;
+    assert!(found <= wanted * (1.0 + CLOSE), "{found} is above {wanted}");
+}
+
+#[test]
+fn too_many_classes_are_refused() {
+    let data = Data {
+        cols: 1,
+        classes: 1001,
+        x: (0..2002).map(|row| row as f32).collect(),
+        codes: (0..2002).map(|row| row % 1001).collect(),
+    };
+    let classes = data.names();
+    let (memory, control) = (MEMORY, Control::default());
+    let request = StreamRequest { classes: &classes, feature_names: None, memory, sums: MOST_SENT, control };
+    for method in [&linear(1.0) as &dyn Estimator, &Lq::new(1.0), &Capped::new(1.0)] {
+        // nothing is asked of the rows
+        let refused = method.fit_chunks(&mut Parts::new(1, Vec::new()), &request).unwrap_err().to_string();
+        assert!(refused.contains("1001 distinct values") && refused.contains("a number to predict"), "{refused}");
+    }
 }

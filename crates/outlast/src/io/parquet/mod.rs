@@ -271,8 +271,10 @@ impl Reader {
     ) -> std::result::Result<(), Problem> {
         let field = &self.footer.fields[column.at];
         match (&column.values, column.role) {
-            (Values::Bits(bits), Role::Target) => self.names.push(&label_of(field, bits[place])?),
-            (Values::Texts { bytes, ranges }, Role::Target) => self.names.push(label(&bytes[ranges[place].clone()])?),
+            (Values::Bits(bits), Role::Target) => self.names.push(&label_of(field, bits[place])?)?,
+            (Values::Texts { bytes, ranges }, Role::Target) => {
+                self.names.push(label(&bytes[ranges[place].clone()])?)?
+            }
             (Values::Bits(bits), role) => {
                 let value = value_of(field, bits[place]);
                 if !value.is_finite() {

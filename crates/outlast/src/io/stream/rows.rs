@@ -60,7 +60,7 @@ impl<'a> Files<'a> {
             options,
             next: 0,
             reader: None,
-            names: Names::default(),
+            names: Names::bounded(),
             features: 0,
             feature_names: None,
             notes: Vec::new(),
@@ -175,6 +175,7 @@ fn measured(paths: &[PathBuf], options: &ReadOptions) -> Result<Option<usize>> {
             continue;
         }
         let mut reader = libsvm::Reader::open(source, options, None)?;
+        reader.rows.names = Names::bounded();
         loop {
             reader.next(MEASURED)?;
             reader.rows.names.take_codes();

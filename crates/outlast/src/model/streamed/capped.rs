@@ -24,7 +24,7 @@ impl Capped {
         };
         let start = prepared.on_sample(self, request)?;
         // a cap by a rule is the sample's
-        let told = start.as_ref().and_then(|model| model.summary.details.get("cap"));
+        let told = start.summary.details.get("cap");
         let cap = match self.cap {
             Cap::At(cap) => cap,
             Cap::Auto | Cap::CrossValidation => told.unwrap_or(f64::INFINITY),
@@ -34,7 +34,7 @@ impl Capped {
         if cap.is_finite() {
             asked.details.set("cap", cap);
         }
-        let share = start.as_ref().and_then(|model| model.summary.details.get("cap_fraction"));
+        let share = start.summary.details.get("cap_fraction");
         match self.cap {
             Cap::Auto => asked.details.set("cap_fraction", self.cap_fraction),
             Cap::At(_) => asked.details.set("cap_fraction_unused", self.cap_fraction),

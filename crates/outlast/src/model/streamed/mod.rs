@@ -6,7 +6,7 @@ mod truncated;
 
 use super::common::LARGEST_CAP;
 use super::{
-    Baseline, ClassWeight, Common, CostForm, Details, Estimator, FitRequest, Function, Model, Predictor, Summary,
+    Baseline, ClassWeight, Common, CostForm, Details, Estimator, FitRequest, Function, Model, Predictor, Summary, fit,
 };
 use crate::control::Control;
 use crate::data::{Chunk, Class, Dense, Labels};
@@ -104,6 +104,7 @@ fn check_request(rows: &dyn Passes, request: &StreamRequest) -> Result<()> {
     if rows.cols() == 0 {
         return Err(Error::shape("X", "0 columns", "at least 1"));
     }
+    fit::check_class_count(request.classes.len())?;
     if request.memory < LEAST_MEMORY {
         let allowed = format!("at least {} MB", LEAST_MEMORY >> 20);
         return Err(Error::parameter("memory", format!("{} bytes", request.memory), allowed));
@@ -134,9 +135,8 @@ fn in_memory(method: &dyn Estimator, few: Chunk, rows: &dyn Passes, request: &St
 }
 
 impl Prepared {
-    /// The model of a method on some rows of the sample, with C made larger by the rows that they stand for. `None` where these rows lack a
-    /// class.
-    fn on_sample<M: Estimator + Clone>(&self, method: &M, request: &StreamRequest) -> Result<Option<Model>> {
+    /// The model of a method on some rows of the sample, with C made larger by the rows that they stand for.
+    fn on_sample<M: Estimator + Clone>(&self, method: &M, request: &StreamRequest) -> Result<Model> {
         let sample = self.survey.sample();
         let rows = sample.rows().min(MOST_STARTING);
         let growth = self.survey.total() as f64 / rows.max(1) as f64;
@@ -145,17 +145,18 @@ impl Prepared {
         common.c *= growth;
         common.class_weight = self.factors.clone().map_or(ClassWeight::Equal, ClassWeight::Given);
         let cols = sample.x.len() / sample.rows().max(1);
-        let values: Vec<f64> = sample.x[..rows * cols].iter().map(|x| f64::from(*x)).collect();
-        let x = Dense::new(rows, cols, values)?;
-        let labels = Labels::from_codes(request.classes.to_vec(), sample.codes[..rows].to_vec())?;
-        let weights = (0..rows).map(|row| sample.weight(row)).collect::<Vec<f64>>();
+        let part = self.survey.part(0..rows);
+        let (mut values, mut codes, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for view in part.views() {
+            values.extend(view.x.iter().map(|x| f64::from(*x)));
+            codes.extend_from_slice(view.codes);
+            weights.extend((0..view.rows()).map(|row| view.weight(row)));
+        }
+        let x = Dense::new(codes.len(), cols, values)?;
+        let labels = Labels::from_codes(request.classes.to_vec(), codes)?;
         let control = request.control.silent();
         let own = FitRequest { sample_weight: Some(&weights), feature_names: None, start: None, control };
-        match method.fit_labels(&x, &labels, &own) {
-            Ok(model) => Ok(Some(model)),
-            Err(Error::Classes { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        method.fit_labels(&x, &labels, &own)
     }
 
     /// The outcome as a model.
@@ -242,12 +243,11 @@ impl Asked {
 }
 
 /// w and b of a model, as a start.
-fn start_of(model: Option<Model>) -> Vec<Vec<f64>> {
-    let linear = |model: Model| match model.predictor.function {
-        Function::Linear { weights } => Some(weights.into_iter().chain(model.predictor.intercepts).collect()),
-        _ => None,
-    };
-    model.and_then(linear).into_iter().collect()
+fn start_of(model: Model) -> Vec<Vec<f64>> {
+    match model.predictor.function {
+        Function::Linear { weights } => vec![weights.into_iter().chain(model.predictor.intercepts).collect()],
+        _ => Vec::new(),
+    }
 }
 
 fn refuse(name: &'static str, value: String, allowed: &str) -> Result<()> {

@@ -79,7 +79,7 @@ pub(super) fn solve(
     let mut starts: Vec<Vec<f64>> = task.starts.iter().filter(|start| start.len() == m * (d + 1)).cloned().collect();
     let mut columns: Vec<u32> =
         (0..d as u32).filter(|&column| starts.iter().any(|start| is_used(&start[..m * d], column, d))).collect();
-    let (mut before, mut trace, mut last): (usize, Vec<f64>, f64) = (1, Vec::new(), f64::INFINITY);
+    let (mut before, mut trace, mut last): (usize, Vec<f64>, f64) = (survey.passes, Vec::new(), f64::INFINITY);
     for round in 0.. {
         if columns.is_empty() {
             columns.push(0);
@@ -89,9 +89,9 @@ pub(super) fn solve(
         let here = columns.iter().map(|&column| shift.get(column as usize).copied().unwrap_or(0.0)).collect();
         let own = if shift.is_empty() { Vec::new() } else { here };
         let mut rows = Narrowed { passes: &mut *passes, columns: &columns, shift: own };
-        let mut found = solve_by(&mut rows, &survey.with_columns(&columns), &few, false, options, control)?;
-        // the survey was one pass for all
-        before += found.passes - 1;
+        let mut found = solve_by(&mut rows, &survey.with_columns(&columns)?, &few, false, options, control)?;
+        // the survey's passes were for all
+        before += found.passes - survey.passes;
         let mut weights = vec![0.0; m * d];
         for (at, w) in found.weights.iter().enumerate() {
             weights[at / columns.len() * d + columns[at % columns.len()] as usize] = *w;

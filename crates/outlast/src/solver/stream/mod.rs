@@ -11,7 +11,7 @@
 //! Other losses ([`Shape`], `apart`) and penalties ([`Separable`]) take the steps 1 and 3 alone, from the starts they are given, until smoothing can't be
 //! seen (`smooth`). For the hinge with the squared norm:
 //!
-//! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly.
+//! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly; one more where a class is rare, for rows of it.
 //! 2. **Sample** (`sampled`): the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample). Where the loss
 //!    is truncated, several such thetas: different ends on the sample.
 //! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
@@ -43,7 +43,7 @@ mod wide;
 #[cfg(feature = "wire")]
 pub use self::passes::Messages;
 pub use self::passes::{Answer, Local, Passes, Request};
-pub use self::survey::{Survey, survey};
+pub use self::survey::{Part, Survey, survey};
 
 use self::band::{Band, Found};
 use self::passes::Asking;
@@ -439,7 +439,7 @@ impl<'a> Work<'a> {
         // the sums and matrices of one more descent, beside all else
         let side_by_side = (task.memory / (3 * SUM_BYTES) / numbers.max(1)).max(1);
         let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side };
-        Ok(given.work(Asking { passes, control, count: 1 }, control))
+        Ok(given.work(Asking { passes, control, count: survey.passes }, control))
     }
 }
 

@@ -69,7 +69,7 @@ impl Request {
     fn after(&mut self, so_far: &Answer) {
         for pair in self.asks.iter_mut().zip(&so_far.0) {
             if let (Ask::Survey(ask), Told::Survey(survey)) = pair {
-                ask.below = ask.below.min(survey.limit);
+                ask.below.iter_mut().for_each(|below| *below = survey.limit.min(*below));
             }
         }
     }
@@ -244,7 +244,7 @@ mod wire {
     use crate::error::{Error, Result};
     use serde::{Serialize, de::DeserializeOwned};
 
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
 
     fn write(value: &impl Serialize) -> Result<Vec<u8>> {
         let wrong =
@@ -423,7 +423,7 @@ mod tests {
     fn what_is_no_message_is_refused() {
         assert!(Request::from_bytes(&[]).is_err() && Answer::from_bytes(&[]).is_err());
         assert!(Request::from_bytes(&[9, 0, 0]).unwrap_err().to_string().contains("version 9"));
-        let ask = SurveyAsk { classes: 2, cols: 2, most: 5, below: u64::MAX, seed: 0 };
+        let ask = SurveyAsk { classes: 2, cols: 2, most: 5, below: vec![u64::MAX; 2], weightless: true, seed: 0 };
         let bytes = Request { asks: vec![Ask::Survey(ask.clone())], columns: Vec::new() }.to_bytes().unwrap();
         for length in 0..bytes.len() {
             assert!(Request::from_bytes(&bytes[..length]).is_err());

@@ -55,7 +55,7 @@ pub(super) struct Sampled<'a> {
 }
 
 /// Rows of the sample as if they were all there are.
-struct Held<'a>(ChunkView<'a>, usize);
+struct Held<'a>([ChunkView<'a>; 2], usize);
 
 impl Passes for Held<'_> {
     fn cols(&self) -> usize {
@@ -63,7 +63,11 @@ impl Passes for Held<'_> {
     }
 
     fn pass(&mut self, request: &Request, _: &Control) -> Result<Answer> {
-        request.answer(&self.0, false)
+        let mut answer = request.answer(&self.0[0], false)?;
+        if self.0[1].rows() > 0 {
+            answer.add(request.answer(&self.0[1], false)?)?;
+        }
+        Ok(answer)
     }
 }
 
@@ -134,19 +138,12 @@ impl<'a> Sampled<'a> {
 
     /// Newton's method on the sample: where it ends, and the objective there.
     fn descend(&self, start: Vec<f64>, from: f64, to: f64) -> Result<(Vec<f64>, f64)> {
-        let (sample, growth) = (self.given.survey.sample().view(), self.growth(self.rows));
-        let (rows, cols) = (self.rows, self.given.spec.cols);
-        let view = ChunkView {
-            first: 0,
-            x: &sample.x[..rows * cols],
-            codes: &sample.codes[..rows],
-            weights: &sample.weights[..rows.min(sample.weights.len())],
-        };
+        let (part, growth) = (self.given.survey.part(0..self.rows), self.growth(self.rows));
         let larger = |terms: &Vec<(u32, f64)>| terms.iter().map(|(anchor, cap)| (*anchor, growth * cap)).collect();
         let terms = self.given.spec.terms.iter().map(larger).collect();
         let spec = Spec { terms, ..self.given.spec.clone() };
         let control = self.control.silent();
-        let mut held = Held(view, cols);
+        let mut held = Held(part.views(), self.given.spec.cols);
         let asking = Asking { passes: &mut held, control: &control, count: 0 };
         let end = Given { spec, ..self.given.clone() }.work(asking, &control).down(start, from, to)?;
         Ok((end.theta.clone(), end.objective()))
@@ -159,14 +156,16 @@ impl<'a> Sampled<'a> {
 
     /// The answer on some of its rows.
     fn solve(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
-        let (spec, sample) = (&self.given.spec, self.given.survey.sample());
-        let growth = self.growth(rows.len());
+        let (spec, growth) = (&self.given.spec, self.growth(rows.len()));
+        let part = self.given.survey.part(rows);
         let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());
-        for row in rows {
-            for &(anchor, factor) in spec.terms(sample.codes[row]) {
-                x.extend(sample.x[row * spec.cols..(row + 1) * spec.cols].iter().map(|x| f64::from(*x) * spec.unit));
-                anchors.push(anchor);
-                caps.push(growth * factor * sample.weight(row) / spec.ridge);
+        for view in part.views() {
+            for row in 0..view.rows() {
+                for &(anchor, factor) in spec.terms(view.codes[row]) {
+                    x.extend(view.x[row * spec.cols..(row + 1) * spec.cols].iter().map(|x| f64::from(*x) * spec.unit));
+                    anchors.push(anchor);
+                    caps.push(growth * factor * view.weight(row) / spec.ridge);
+                }
             }
         }
         let x = Dense::new(anchors.len(), spec.cols, x)?;
