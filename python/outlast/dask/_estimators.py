@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class DaskClassifier(KernelClassifier):
         """Fit to rows that `read` makes ready to be asked."""
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         self.history_: list[tuple[int, float]] = []
+        limit, begun = _input.limit(getattr(self, "time_limit", None)), time.monotonic()
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
             watch.begin("reading")
             engine = read()
@@ -79,7 +81,7 @@ class DaskClassifier(KernelClassifier):
                 memory=_input.memory(self.memory),
                 threads=_input.threads(self.n_jobs),
                 feature_names=engine.columns.names if engine.columns.map is None else None,
-                time_limit=_input.limit(getattr(self, "time_limit", None)),
+                time_limit=_input.time_left(limit, begun),
                 progress=self._recorded(engine, watch.report),
             )
             self.classes_ = classes
@@ -293,7 +295,7 @@ class TruncatedSVC(DaskClassifier, _truncated.TruncatedSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------
@@ -411,7 +413,7 @@ class CappedSVC(DaskClassifier, _capped.CappedSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------
@@ -504,7 +506,7 @@ class LqSVC(DaskClassifier, _lq.LqSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------
