@@ -219,6 +219,7 @@ def open_files(
     memory: int,
     cache: _Path | None = None,
     shift: bool = True,
+    time_limit: float | None = None,
     progress: Callable[[str, int, float, float], object] | None = None,
 ) -> FileRows: ...
 def fit_files(

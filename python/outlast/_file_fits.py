@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ class FileFits(KernelClassifier):
     ) -> Self:
         """Fit to files that may be larger than memory.
 
-        The files are read once, LIBSVM text twice. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
+        The files are read once, LIBSVM text twice; once more where the first rows did not show that a column lies far from 0. Reading counts towards `time_limit`, and a limit that passes
+        before its end is an error. Where their rows do not fit in `memory` they are kept on disk while the fit goes on, 4 bytes a value, and
         read again some dozen times; the objective is that of `fit` on the same rows. For `TruncatedSVC` with the linear kernel and the hinge loss, `CappedSVC` with the linear
         kernel and the loss "lp" (a cap by a rule is found on a sample of the rows), and `LqSVC`. Nothing is said about single rows then: `margins_`, `outliers_` and `outlier_scores_` are None.
 
@@ -75,6 +77,7 @@ class FileFits(KernelClassifier):
     def _fit_files(self, files: Any, target: Any, weight_column: Any, ignore: Sequence[str | int], memory: Any, cache: Any) -> Self:
         paths = _paths(files)
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
+        limit, begun = _input.limit(getattr(self, "time_limit", None)), time.monotonic()
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
             watch.begin("reading")
             rows = _core.open_files(
@@ -85,6 +88,7 @@ class FileFits(KernelClassifier):
                 memory=_input.memory(memory),
                 cache=None if cache is None else os.fspath(cache),
                 shift=_input.flag("fit_intercept", self.fit_intercept),
+                time_limit=limit,
                 progress=watch.report_seldom,
             )
             for note in rows.notes:
@@ -97,7 +101,7 @@ class FileFits(KernelClassifier):
                 {**shared, **({"class_weight": None} if balanced else {}), **self._own_parameters(classes)},
                 balanced=balanced,
                 threads=_input.threads(self.n_jobs),
-                time_limit=_input.limit(getattr(self, "time_limit", None)),
+                time_limit=_input.time_left(limit, begun),
                 progress=watch.report,
             )
             self.classes_ = classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,11 @@ def flag(name: str, value: Any) -> bool:
 def limit(value: Any) -> float | None:
     """Seconds, or None for no limit."""
     return None if value is None else real("time_limit", value)
+
+
+def time_left(limit: float | None, begun: float) -> float | None:
+    """What is left of a time limit that counts from `begun`, by `time.monotonic`; a moment where nothing is."""
+    return None if limit is None else max(limit - (time.monotonic() - begun), min(limit, 1e-6))
 
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

@@ -224,6 +224,20 @@ def test_an_interrupt_ends_the_fit_and_leaves_the_cluster_alone(cluster):
     assert limited.status_ == "time_limit"
 
 
+def test_reading_counts_towards_the_time_limit(threads):
+    X, y = rows(n=60_000)
+
+    def slowly(block):
+        time.sleep(1.0)
+        return block
+
+    slow = da.from_array(X, chunks=(60_000, 5)).map_blocks(slowly, dtype=X.dtype, meta=X[:0])
+    limited = od.TruncatedSVC(0.1, memory=SMALL, time_limit=0.9)
+    with pytest.warns(match="time_limit"):
+        limited.fit(slow, y)
+    assert limited.status_ == "time_limit"
+
+
 def test_a_class_that_the_sample_lacks_is_not_lost(threads):
     X, y = rows(n=60_000)
     y[:] = 0

@@ -167,6 +167,11 @@ def test_libsvm_text(tmp_path):
         assert found.objective_ == pytest.approx(wanted.objective_, rel=SAME if isinstance(method, TruncatedSVC) else 1e-4)
 
 
+def test_reading_counts_towards_the_time_limit(files):
+    with pytest.raises(ValueError, match="before all rows were read"):
+        TruncatedSVC(kernel="linear", time_limit=1e-3).fit_files(files, target="kind", ignore=["weight"], memory="64MB")
+
+
 def test_a_number_to_predict_is_refused_where_it_is_met(tmp_path):
     pd.DataFrame({"x": np.arange(5_000) % 7, "y": np.arange(5_000) + 0.5}).to_parquet(tmp_path / "numbers.parquet")
     with pytest.raises(ValueError, match=r"row 1001.*is y a number to predict\?"):

@@ -50,6 +50,9 @@ impl Failure {
                 let problem = "the time was up before a single point of the grid was judged";
                 bad(problem, Some("raise --time-limit, or give fewer values, rows or folds"))
             }
+            Failure::Core(Error::ReadingTime) => {
+                bad("the time was up before all rows were read", Some("raise --time-limit"))
+            }
             Failure::Core(error) => bad(&error.to_string(), hint(error)),
             Failure::Usage(problem) => bad(problem, None),
             Failure::Finding(finding) => {

@@ -39,7 +39,7 @@ impl FileRows {
 /// Reads files of the same columns as one table. `memory` is in bytes, `cache` a folder; constants are taken off columns where `shift`.
 #[pyfunction]
 #[pyo3(signature = (files, *, target=None, weight_column=None, ignore=Vec::new(), memory, cache=None, shift=true,
-    progress=None))]
+    time_limit=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "every one is a named argument in Python")]
 pub fn open_files(
     py: Python<'_>,
@@ -50,12 +50,17 @@ pub fn open_files(
     memory: usize,
     cache: Option<PathBuf>,
     shift: bool,
+    time_limit: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FileRows> {
+    let limit = time_limit.map(seconds).transpose()?;
     let target = target.map_or(TargetColumn::Auto, TargetColumn::Given);
     let options = ReadOptions { target, weight_column, ignore, ..ReadOptions::default() };
     let how = StreamOptions { memory, cache, shift };
-    let read = move |control: outlast::Control<'_>| open_stream(&files, &options, &how, &control);
+    let read = move |control: outlast::Control<'_>| {
+        let control = limit.map_or(control, |limit| control.time_limit(limit));
+        open_stream(&files, &options, &how, &control)
+    };
     let stream = gate::run(py, None, progress, |_| false, read)?;
     let (classes, feature_names, notes, in_memory) = match &stream {
         Stream::Whole(table) => {

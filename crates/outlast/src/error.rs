@@ -82,6 +82,8 @@ pub enum Error {
     },
     /// A search ran out of time before it had anything to choose from.
     TimeLimit,
+    /// The time limit passed before all rows were read.
+    ReadingTime,
     /// The caller's interrupt said stop.
     Interrupted,
 }
@@ -193,6 +195,7 @@ impl fmt::Display for Error {
             Error::ModelFile { file, problem } => write!(f, "{}: {problem}", file.display()),
             Error::Numerical { problem } => f.write_str(problem),
             Error::TimeLimit => f.write_str("time_limit: the time was up before a single point of the grid was judged"),
+            Error::ReadingTime => f.write_str("time_limit: the time was up before all rows were read; raise it"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }

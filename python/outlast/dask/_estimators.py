@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -110,10 +111,11 @@ class DaskClassifier(FileFits):
         """Fit to rows that `read` makes ready to be asked."""
         history: list[tuple[int, float]] = []
         self.history_ = history
+        limit, begun = _input.limit(getattr(self, "time_limit", None)), time.monotonic()
         with _progress.watch(self, self._tolerance(), None, None, None) as watch:
             watch.begin("reading")
             with closing(read()) as engine:
-                fitted = self._solved(engine, watch.report)
+                fitted = self._solved(engine, _input.time_left(limit, begun), watch.report)
             classes = engine.classes
             self.classes_ = classes
             self.n_features_in_ = engine.columns.number
@@ -135,7 +137,7 @@ class DaskClassifier(FileFits):
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _solved(self, engine: _engine.Engine, report: Callable[..., bool] | None) -> _core.Fitted:
+    def _solved(self, engine: _engine.Engine, time_left: float | None, report: Callable[..., bool] | None) -> _core.Fitted:
         classes = engine.classes
         balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced"
         shared = self._shared_parameters(classes, classes)
@@ -150,7 +152,7 @@ class DaskClassifier(FileFits):
             memory=_input.memory(self.memory),
             threads=_input.threads(self.n_jobs),
             feature_names=engine.columns.names if engine.columns.map is None else None,
-            time_limit=_input.limit(getattr(self, "time_limit", None)),
+            time_limit=time_left,
             progress=self._recorded(engine, report),
         )
 
@@ -370,7 +372,7 @@ class TruncatedSVC(DaskClassifier, _truncated.TruncatedSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------
@@ -488,7 +490,7 @@ class CappedSVC(DaskClassifier, _capped.CappedSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------
@@ -581,7 +583,7 @@ class LqSVC(DaskClassifier, _lq.LqSVC):
     verbose : int, default=0
         1 shows a bar in terminals and notebooks, and lines elsewhere; 2 prints lines everywhere.
     time_limit : float or None, default=None
-        Seconds after which `fit` ends with the best model so far.
+        Seconds after which `fit` ends with the best model so far. Reading counts, and is not cut short.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ use outlast::{Class, Dense, FitRequest, KernelFunction, Labels, Model, Penalty, 
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Outliers shown in the summary.
 const WORST: usize = 10;
@@ -114,17 +114,23 @@ fn fit(request: &FitArgs, watch: &Watch) -> Result<Fitted, Failure> {
         return stream(request, &options, watch);
     }
     let table = io::read_table(first, &options)?;
-    fit_table(table, request, start.elapsed().as_secs_f64(), watch)
+    fit_table(table, request, request.method.time_limit, start.elapsed().as_secs_f64(), watch)
 }
 
-fn fit_table(table: io::Table, request: &FitArgs, read_seconds: f64, watch: &Watch) -> Result<Fitted, Failure> {
+fn fit_table(
+    table: io::Table,
+    request: &FitArgs,
+    time_limit: Option<Duration>,
+    read_seconds: f64,
+    watch: &Watch,
+) -> Result<Fitted, Failure> {
     let labels = labels_of(&table)?;
     check_classes(labels)?;
     let parameters = request.method.parameters(labels)?;
     watch.say("fitting");
     let start = Instant::now();
     let best_so_far = |model: &Model| model.summary.status == Status::Interrupted;
-    let model = watch.run(request.method.time_limit, best_so_far, |control| {
+    let model = watch.run(time_limit, best_so_far, |control| {
         let fit = FitRequest {
             sample_weight: table.weights.as_deref(),
             feature_names: table.feature_names.as_deref(),
@@ -154,10 +160,13 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
     let (memory, cache) = (request.stream.memory, request.stream.cache.clone());
     let how = io::StreamOptions { memory, cache, shift: !request.method.no_intercept };
     let start = Instant::now();
-    let opened = watch.run(None, |_| false, |control| io::open_stream(&request.data, options, &how, &control))?;
+    let limit = request.method.time_limit;
+    let opened = watch.run(limit, |_| false, |control| io::open_stream(&request.data, options, &how, &control))?;
     let read_seconds = start.elapsed().as_secs_f64();
+    // what is left of it
+    let limit = limit.map(|limit| limit.saturating_sub(start.elapsed()));
     let (mut rows, classes, feature_names, notes) = match opened {
-        io::Stream::Whole(table) => return fit_table(table, request, read_seconds, watch),
+        io::Stream::Whole(table) => return fit_table(table, request, limit, read_seconds, watch),
         io::Stream::Cached { rows, classes, feature_names, notes } => (rows, classes, feature_names, notes),
     };
     let labels = Labels::from_codes(classes.clone(), Vec::new())?;
@@ -165,7 +174,7 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
     watch.say("fitting");
     let start = Instant::now();
     let model = watch.run(
-        request.method.time_limit,
+        limit,
         |_| false,
         |control| {
             let names = feature_names.as_deref();

@@ -197,6 +197,15 @@ fn a_number_taken_for_classes_is_refused_where_it_is_met() {
 }
 
 #[test]
+fn reading_counts_towards_the_time_limit() {
+    let folder = Folder::new();
+    folder.file("data.csv", table(120_000, 5));
+    let limited = ["fit", "--stream", "data.csv", "--memory", "64MB", "--kernel", "linear", "--time-limit", "0.001"];
+    let refused = folder.run(&limited).refused();
+    assert!(refused.contains("before all rows were read") && refused.contains("--time-limit"), "{refused}");
+}
+
+#[test]
 fn every_command_reads_parquet() {
     let folder = Folder::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../outlast/tests/parquet_data");

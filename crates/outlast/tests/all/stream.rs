@@ -1,6 +1,7 @@
 //! Fits to rows in chunks, against fits to the same rows in memory and the objective written out.
 
 use outlast::data::{Chunk, Chunks, Parts};
+use outlast::io::{ReadOptions, Stream, StreamOptions, open_stream};
 use outlast::model::{Cap, ClassWeight, Function, StreamRequest};
 use outlast::solver::stream::MOST_SENT;
 use outlast::{
@@ -617,4 +618,43 @@ fn too_many_classes_are_refused() {
         let refused = method.fit_chunks(&mut Parts::new(1, Vec::new()), &request).unwrap_err().to_string();
         assert!(refused.contains("1001 distinct values") && refused.contains("a number to predict"), "{refused}");
     }
+}
+
+/// The rows of a file, with what was taken off put back, and what was noted.
+fn read_back(path: &std::path::Path, shift: bool) -> (Vec<f64>, Vec<String>) {
+    let options = StreamOptions { memory: 1 << 20, cache: None, shift };
+    let opened = open_stream(&[path.to_path_buf()], &ReadOptions::default(), &options, &Control::default()).unwrap();
+    let Stream::Cached { mut rows, notes, .. } = opened else { panic!("the rows do not fit") };
+    let shift = [rows.shift(), &[0.0; 40][..]].concat();
+    let (mut values, mut chunk) = (Vec::new(), Chunk::default());
+    rows.rewind().unwrap();
+    while rows.next(&mut chunk).unwrap() {
+        values.extend(chunk.x.iter().enumerate().map(|(at, x)| f64::from(*x) + shift[at % 40]));
+    }
+    (values, notes)
+}
+
+#[test]
+fn a_column_that_moves_away_from_0_keeps_its_digits() {
+    use std::fmt::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("moves.csv");
+    let mut uniform = random(5);
+    let level = |row: usize| if row < 27_000 { 0.0 } else { 1e8 };
+    let values: Vec<f64> = (0..90_000).map(|row| level(row) + (1000.0 * uniform()).round() / 1000.0).collect();
+    let mut text = String::new();
+    for (row, value) in values.iter().enumerate() {
+        writeln!(text, "{value:.3}{},{}", ",0".repeat(39), row % 2).unwrap();
+    }
+    std::fs::write(&path, text).unwrap();
+    let (found, notes) = read_back(&path, true);
+    assert_eq!(found.len(), 40 * values.len());
+    let error = |row: usize| (found[40 * row] - values[row]).abs();
+    let worst = (27_000..values.len()).map(error).fold(0.0, f64::max);
+    assert!(worst < 1e-6, "rows at 1e8 are off by {worst}");
+    // what is at 0 can't be kept as well, and that is said
+    assert!(notes.iter().any(|note| note.contains("column 1") && note.contains("32 bits")), "{notes:?}");
+    // without an intercept nothing can be taken off
+    let (_, notes) = read_back(&path, false);
+    assert!(notes.iter().any(|note| note.contains("column 1")), "{notes:?}");
 }

@@ -6,18 +6,21 @@
 //! ```
 //!
 //! Columns far from 0 have a constant taken off before they are rounded to 32 bits, so that they keep their digits; a fit puts it
-//! into the intercept.
+//! into the intercept. The first rows say which constant. Where all rows together tell that it was the wrong one (`thinned`), files are read once more; what
+//! 32 bits can't hold even so is noted.
 
 mod cache;
 mod rows;
+mod thinned;
 
 pub use self::cache::CachedRows;
 use self::cache::{Writer, block_rows};
 use self::rows::{Batch, Files};
+use self::thinned::Thinned;
 use super::table::{ReadOptions, Table};
 use crate::control::{Control, Progress};
-use crate::data::{Class, Dense, Labels};
-use crate::error::{Error, Result};
+use crate::data::{Chunks, Class, Dense, Labels};
+use crate::error::{Error, Result, quoted};
 use crate::model::Rows;
 use std::path::PathBuf;
 
@@ -58,7 +61,8 @@ pub enum Stream {
 }
 
 /// Reads files of the same columns as one table, which may be larger than memory. The first says which features there are; those of the
-/// others are found by name, or by position where there are no names.
+/// others are found by name, or by position where there are no names. More classes than a classifier takes are refused where they are met, and a time limit that
+/// passes ends the reading with [`Error::ReadingTime`].
 ///
 /// ```
 /// use outlast::io::{ReadOptions, Stream, StreamOptions, open_stream};
@@ -79,8 +83,46 @@ pub fn open_stream(
     stream: &StreamOptions,
     control: &Control,
 ) -> Result<Stream> {
+    let (mut opened, mut seen) = read(paths, options, stream, None, control)?;
+    if let Stream::Cached { rows, .. } = &opened
+        && let Some(shift) = seen.better_shift(rows.shift())
+        && stream.shift
+        && paths.iter().all(|path| path.is_file())
+    {
+        // its room on disk is wanted
+        drop(opened);
+        (opened, seen) = read(paths, options, stream, Some(shift), control)?;
+    }
+    if let Stream::Cached { rows, feature_names, notes, .. } = &mut opened {
+        notes.extend(note(&seen.lost(rows.shift()), feature_names.as_deref()));
+    }
+    Ok(opened)
+}
+
+/// What to say of columns that lose digits.
+fn note(lost: &[usize], names: Option<&[String]>) -> Option<String> {
+    let first = *lost.first()?;
+    let name = names.map_or_else(|| (first + 1).to_string(), |names| quoted(&names[first]));
+    let others = match lost.len() {
+        1 => String::new(),
+        2 => " and 1 other".to_string(),
+        count => format!(" and {} others", count - 1),
+    };
+    Some(format!(
+        "column {name}{others}: many values lie so far from the others that 32 bits lose the digits that tell them apart; take off a constant, or use two columns"
+    ))
+}
+
+/// Reads files once: their rows, and some of them as they are. A shift that is given says that rows go to disk.
+fn read(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    stream: &StreamOptions,
+    shift: Option<Vec<f64>>,
+    control: &Control,
+) -> Result<(Stream, Thinned)> {
     let Some(first) = paths.first() else { return Err(Error::shape("data", "no files", "at least one")) };
-    let mut files = Files::new(paths, options)?;
+    let mut files = Files::new(paths, options, control)?;
     if files.features > MOST_COLUMNS {
         let found = format!("{} columns", files.features);
         return Err(Error::shape("X", found, format!("at most {MOST_COLUMNS} for data that are not held in memory")));
@@ -89,13 +131,15 @@ pub fn open_stream(
     let mut batch = Batch::default();
     let mut writer: Option<Writer> = None;
     let mut rows = 0usize;
+    let mut seen = Thinned::default();
     loop {
-        control.check()?;
+        go_on(control)?;
         files.next(block_rows(files.features), &mut batch)?;
         if batch.rows() == 0 {
             break;
         }
         rows += batch.rows();
+        seen.add(&batch.values, files.features);
         control.report(Progress { stage: "reading", step: rows, objective: f64::NAN, gap: f64::NAN });
         match &mut writer {
             Some(writer) => writer.write(&batch.values, &batch.codes, &batch.weights)?,
@@ -103,8 +147,9 @@ pub fn open_stream(
                 held.values.extend_from_slice(&batch.values);
                 held.codes.extend_from_slice(&batch.codes);
                 held.weights.extend_from_slice(&batch.weights);
-                if 8 * (held.values.len() + held.weights.len()) + 4 * held.rows() > stream.memory / SHARE {
-                    writer = Some(spill(std::mem::take(&mut held), files.features, stream)?);
+                let bytes = 8 * (held.values.len() + held.weights.len()) + 4 * held.rows();
+                if bytes > stream.memory / SHARE || shift.is_some() {
+                    writer = Some(spill(std::mem::take(&mut held), files.features, shift.as_deref(), stream)?);
                 }
             }
         }
@@ -112,10 +157,10 @@ pub fn open_stream(
     let (features, feature_names, notes) = (files.features, files.feature_names, files.notes);
     let (classes, position) = files.names.classes();
     if let Some(writer) = writer {
-        return Ok(Stream::Cached { rows: writer.finish(position)?, classes, feature_names, notes });
+        return Ok((Stream::Cached { rows: writer.finish(position)?, classes, feature_names, notes }, seen));
     }
     let codes = held.codes.iter().map(|&code| position[code as usize]).collect();
-    Ok(Stream::Whole(Table {
+    let table = Table {
         x: Rows::Dense(Dense::new(held.rows(), features, held.values)?),
         labels: Some(Labels::from_codes(classes, codes)?),
         weights: (!held.weights.is_empty()).then_some(held.weights),
@@ -123,12 +168,23 @@ pub fn open_stream(
         lines: (1..=rows as u64).collect(),
         source: first.clone(),
         notes,
-    }))
+    };
+    Ok((Stream::Whole(table), seen))
 }
 
-/// Begins a cache with the rows held so far, which say what is taken off each column.
-fn spill(held: Batch, cols: usize, stream: &StreamOptions) -> Result<Writer> {
-    let shift = if stream.shift { shifts(&held.values, cols) } else { Vec::new() };
+/// Whether there is time to read on.
+fn go_on(control: &Control) -> Result<()> {
+    control.check()?;
+    if control.out_of_time() { Err(Error::ReadingTime) } else { Ok(()) }
+}
+
+/// Begins a cache with the rows held so far, which say what is taken off each column, unless that is given.
+fn spill(held: Batch, cols: usize, given: Option<&[f64]>, stream: &StreamOptions) -> Result<Writer> {
+    let shift = match given {
+        Some(given) => given.to_vec(),
+        None if stream.shift => shifts(&held.values, cols),
+        None => Vec::new(),
+    };
     let folder = stream.cache.clone().unwrap_or_else(std::env::temp_dir);
     let mut writer = Writer::new(&folder, cols, !held.weights.is_empty(), shift)?;
     let step = block_rows(cols);

@@ -5,6 +5,7 @@ use super::super::names::Names;
 use super::super::source::{Source, whole_file};
 use super::super::table::{Format, ReadOptions, TargetColumn};
 use super::super::{csv, libsvm, parquet};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -47,13 +48,13 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub fn new(paths: &'a [PathBuf], options: &ReadOptions) -> Result<Files<'a>> {
+    pub fn new(paths: &'a [PathBuf], options: &ReadOptions, control: &Control) -> Result<Files<'a>> {
         if options.target == TargetColumn::Absent {
             return Err(Error::parameter("target", "absent", "a column: rows that are streamed need labels"));
         }
         let mut options = options.clone();
         if options.features.is_none() {
-            options.features = measured(paths, &options)?;
+            options.features = measured(paths, &options, control)?;
         }
         let mut files = Files {
             paths,
@@ -164,7 +165,7 @@ impl<'a> Files<'a> {
 }
 
 /// The width of LIBSVM files: their largest index. `None` where there are none among the files.
-fn measured(paths: &[PathBuf], options: &ReadOptions) -> Result<Option<usize>> {
+fn measured(paths: &[PathBuf], options: &ReadOptions, control: &Control) -> Result<Option<usize>> {
     let mut width = None;
     for path in paths {
         if path == Path::new("-") {
@@ -177,6 +178,7 @@ fn measured(paths: &[PathBuf], options: &ReadOptions) -> Result<Option<usize>> {
         let mut reader = libsvm::Reader::open(source, options, None)?;
         reader.rows.names = Names::bounded();
         loop {
+            super::go_on(control)?;
             reader.next(MEASURED)?;
             reader.rows.names.take_codes();
             width = width.max(Some(reader.rows.width));
