@@ -81,8 +81,8 @@ def test_fits_within_tasks(one_thread):
     found = one_thread.submit(all_there_is, 0, pure=False).result(timeout=60)
     assert found == (pytest.approx(model.objective_), pytest.approx((model.predict(X) == y).mean()), 3, 2, True)
     # several at a time, each of which gives way to the others
-    for several in one_thread.gather(one_thread.map(all_there_is, [1, 2, 3], pure=False)):
-        assert several[2:] == (3, 2, True)
+    for several in one_thread.map(all_there_is, [1, 2, 3], pure=False):
+        assert several.result(timeout=120)[2:] == (3, 2, True)
     # one that has left already does not come back
     assert one_thread.submit(all_there_is, 0, "secede", pure=False).result(timeout=60)[-1] is False
     assert one_thread.submit(in_pool, pure=False).result(timeout=60)
@@ -106,9 +106,11 @@ def left(client):
 
 def comes_down_to(client, before):
     deadline = time.monotonic() + 5
-    while left(client) > before and time.monotonic() < deadline:
+    while True:
+        fewer = all(now <= was for now, was in zip(left(client), before, strict=True))
+        if fewer or time.monotonic() > deadline:
+            return fewer
         time.sleep(0.02)
-    return left(client) <= before
 
 
 class Stop(Exception):

@@ -56,7 +56,7 @@ def test_points_have_the_scores_of_a_pipeline(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_model_is_what_was_judged(k):
-    """For q < 1 the path's solution to the tolerance of a fit, though a fit of its own finds a lower one here."""
+    """For q < 1 the path's solution to the tolerance of a fit, and no lower one with other columns."""
     X, y = uneven(150, 20, k, seed=1)
     X = StandardScaler().fit_transform(X)
     search = LqSVCCV(6, [0.3, 0.5], cv=3, standardize=False).fit(X, y)
@@ -66,7 +66,8 @@ def test_the_model_is_what_was_judged(k):
     assert (1 - 1e-4) * judged <= search.objective_ <= (1 + 1e-9) * judged
     assert_array_equal(search.coef_ != 0, coef != 0)
     assert_allclose(search.coef_, coef, atol=0.01 * np.abs(coef).max())
-    assert LqSVC(search.C_, q=search.q_).fit(X, y).objective_ < (1 - 1e-3) * search.objective_
+    # the path's points are not those of fits of their own, but not far above the paper's algorithm either
+    assert search.objective_ <= 1.1 * LqSVC(search.C_, q=search.q_, solver="lqa").fit(X, y).objective_
 
 
 def test_default_values_of_c_know_the_costs():

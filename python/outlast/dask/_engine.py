@@ -269,7 +269,8 @@ class Engine:
         return tasks
 
     def _opened(self) -> _desks.Desks | None:
-        if self._workers is None or self._client.asynchronous or _on_worker():
+        """Desks where answers come straight here: of few workers, on which no task of ours waits."""
+        if self._workers is None or len(set(self._workers)) > _FAN_IN or self._client.asynchronous or _on_worker():
             return None
         lanes = [[self._parts[part] for part in lane] for lane in self._lanes]
         return _desks.Desks.open(self._client, lanes, [self._workers[lane[0]] for lane in self._lanes], self._threads)
@@ -280,8 +281,13 @@ class Engine:
         other.passes, other.sent = 0, []
         firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
         changed = [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)]
-        other._parts = self._start(change, changed, self._workers)
-        other._desks = other._opened()
+        other._parts, other._desks = [], None
+        try:
+            other._parts = self._start(change, changed, self._workers)
+            other._desks = other._opened()
+        except BaseException:
+            other.close()
+            raise
         return other
 
     def __call__(self, request: bytes) -> bytes:
@@ -304,22 +310,21 @@ class Engine:
     def _directly(self, request: bytes) -> Told | None:
         """By the desks, if these answer and their answers are few and small enough to be added here."""
         last = self.sent[-1] if self.sent else 0
-        if self._desks is None or len(self._lanes) > _FAN_IN or last > _STRAIGHT:
+        if self._desks is None or last > _STRAIGHT:
             return None
         answers = self._desks.ask(request)
         if answers is None:
             self._desks.close()
             self._desks = None
             return None
-        sent = sum(len(request) + len(answer) for answer in answers)
-        return Told(_core.add_answers(answers), sent)
+        return Told(_desks.total(answers), len(request) * len(self._desks) + sum(map(len, answers)))
 
     def _remote(self, request: bytes) -> Told:
         client = self._client
         large = bool(self.sent) and self.sent[-1] > _SMALL * len(self._lanes)
         # what is small is a part of every task, what is not goes to every worker once, under a name of its own
-        held = request if len(request) <= _WITHIN else client.submit(bytes, request, pure=False)
-        asked = [([self._parts[part] for part in lane], held, self._threads) for lane in self._lanes]
+        question = request if len(request) <= _WITHIN else client.submit(bytes, request, pure=False)
+        asked = [([self._parts[part] for part in lane], question, self._threads) for lane in self._lanes]
         told = self._start(_ask, asked, None if self._workers is None else [self._workers[lane[0]] for lane in self._lanes])
         made = list(told)
         try:

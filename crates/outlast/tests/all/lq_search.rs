@@ -353,7 +353,7 @@ fn values_of_c_know_the_costs() {
         let data = Data::new(60, 6, k, 1.0, 37);
         let prices = |by: f64| -> Vec<Vec<f64>> {
             let price = |row: usize, to: usize| if row == to { 0.0 } else { by * (1.0 + 0.5 * row as f64 + to as f64) };
-            (0..k as usize).map(|row| (0..k as usize).map(|to| price(row, to)).collect()).collect()
+            (0..k).map(|row| (0..k).map(|to| price(row, to)).collect()).collect()
         };
         let cs = |base: Lq| default_cs(&base, &data.dense(), &data.codes[..], None, 5).unwrap();
         let (once, often) = (cs(Lq::new(1.0).cost(prices(1.0))), cs(Lq::new(1.0).cost(prices(128.0))));

@@ -4,8 +4,8 @@
 //! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
 //! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
 //! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
-//! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path, whose
-//! like the splits judged, followed to the tolerance of a fit: a lower one elsewhere was not judged.
+//! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path,
+//! followed to the tolerance of a fit: what the splits judged are minima like it, and not a lower one elsewhere.
 
 mod values;
 mod walk;

@@ -32,9 +32,10 @@ const NEGLIGIBLE: f64 = 1e-15;
 const SHRINKING: f64 = 0.1;
 /// The part of the columns that is worth a copy of the others.
 const WORTH: f64 = 0.2;
-/// How many steps on all columns may be spent, and multiplications that always may: where q is close to 1 columns vanish slowly.
+/// How many steps on all columns may be spent: where q is close to 1 columns vanish slowly.
 const MOST_WORK: f64 = 100.0;
-const CHEAP: f64 = 2e9;
+/// Multiplications that may be spent whatever a step takes.
+const LEAST_WORK: f64 = 2e9;
 
 /// The current point and its bound.
 struct Approximation<'a> {
@@ -173,7 +174,7 @@ pub(super) fn end(
     let mut kept: Vec<usize> = (0..d).collect();
     let mut compact: Option<Box<dyn Design>> = None;
     let (mut left, mut leg) = (max_steps, LEG);
-    let mut budget = (MOST_WORK * work(problem, d)).max(CHEAP);
+    let mut budget = (MOST_WORK * work(problem, d)).max(LEAST_WORK);
     loop {
         let part = problem.on(compact.as_deref().unwrap_or(problem.x));
         let mut method = Approximation::new(&part, pick(&weights, d, &kept), intercepts);

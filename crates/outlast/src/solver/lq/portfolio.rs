@@ -4,8 +4,9 @@
 //!
 //! - l1 solutions with all rates 1, 0.3, 0.1, 0.03, 0.01: more and more columns, until there is one for every few rows;
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
-//! - where a linear system of its size is cheap, discriminant analysis;
-//! - the end of the paper's algorithm, so that what is returned is never above that, as long as its steps cost no more than [`STEP`];
+//! - where a linear system of its size is cheap, discriminant analysis, unless it is far above w = 0 ([`FAR`]);
+//! - the end of the paper's algorithm, so that what is returned is never above that, as long as its steps cost no more than [`STEP`] and they all
+//!   no more than a budget; a path only asks where it leads ([`LEADS`]);
 //! - w = 0; and the start given, if any: with [`Care::Follow`] that one alone.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the

@@ -342,7 +342,7 @@ mod tests {
 
     /// One row in 400 is of class 1, 3 are of class 2, and half of the rows of each have no weight.
     fn surveyed(sizes: &[usize]) -> Survey {
-        let code = |row: usize| if row % 15_000 == 7 { 2 } else { u32::from(row % 400 == 0) };
+        let code = |row: usize| if row % 15_000 == 7 { 2 } else { u32::from(row.is_multiple_of(400)) };
         let weight = |row: usize| if row / 400 % 2 == 1 && code(row) == 1 { 0.0 } else { 1.0 };
         let mut at = 0usize;
         let mut part = |size: usize| {
