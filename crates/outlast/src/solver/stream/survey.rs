@@ -8,6 +8,7 @@ use super::passes::{Asking, Passes};
 use crate::control::Control;
 use crate::data::{Chunk, ChunkView};
 use crate::error::{Error, Result};
+use crate::memory::give_back;
 
 /// What a survey asks for.
 #[derive(Debug, Clone)]
@@ -87,6 +88,8 @@ impl Survey {
 
     fn arrange(&mut self, order: &[usize]) {
         let mut sample = Chunk::default();
+        let cols = self.sample.x.len() / self.sample.rows().max(1);
+        sample.x.reserve_exact(order.len() * cols);
         order.iter().for_each(|&at| push(&mut sample, &self.sample.view(), at));
         self.numbers = order.iter().map(|&at| self.numbers[at]).collect();
         self.sample = sample;
@@ -98,8 +101,19 @@ impl Survey {
         let pick = |squares: &[f64]| columns.iter().map(|column| squares[*column as usize]).collect::<Vec<_>>();
         let x = self.sample.x.chunks_exact(d.max(1));
         let x = x.flat_map(|row| columns.iter().map(|column| row[*column as usize])).collect();
-        let sample = Chunk { x, ..self.sample.clone() };
-        Survey { squares: self.squares.chunks_exact(d.max(1)).flat_map(pick).collect(), sample, ..self.clone() }
+        let Chunk { first, codes, weights, .. } = &self.sample;
+        Survey {
+            rows: self.rows.clone(),
+            weights: self.weights.clone(),
+            largest_weights: self.largest_weights.clone(),
+            squares: self.squares.chunks_exact(d.max(1)).flat_map(pick).collect(),
+            largest: self.largest,
+            most: self.most,
+            seed: self.seed,
+            limit: self.limit,
+            numbers: self.numbers.clone(),
+            sample: Chunk { first: *first, x, codes: codes.clone(), weights: weights.clone() },
+        }
     }
 
     /// Whether the sample has all rows.
@@ -157,6 +171,7 @@ pub fn survey(passes: &mut dyn Passes, classes: usize, sampled: usize, seed: u64
     let ask = SurveyAsk { classes, cols, most: sampled, below, seed };
     let mut survey = Asking { passes, control, count: 0 }.survey(ask)?;
     survey.shrink();
+    give_back();
     Ok(survey)
 }
 
