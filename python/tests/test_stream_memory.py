@@ -5,7 +5,11 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
+import pytest
+
+from outlast import TruncatedSVC
 
 #: Prints the largest resident set before and after, in kB.
 FIT = """
@@ -43,14 +47,45 @@ def test_long_pages_of_a_parquet_file(tmp_path):
     assert 5_000 < taken < 64_000, f"{taken} kB"
 
 
-def test_many_columns(tmp_path):
-    columns = 300
+def many_columns(columns, classes=2):
+    """Rows that would not fit, and their classes."""
     rng = np.random.default_rng(1)
     rows = 24_000_000 // columns // 2
-    kind = rng.integers(0, 2, rows).astype(np.int8)
-    values = [(rng.standard_normal(rows) + 0.1 * (j % 3) * kind).astype(np.float32) for j in range(columns)]
+    kind = rng.integers(0, classes, rows)
+    values = [(rng.standard_normal(rows) + 0.1 * (j % 3) * (kind == j % classes)).astype(np.float32) for j in range(columns)]
+    return values, kind.astype(np.int8), [f"x{j}" for j in range(columns)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "solver"),
+    [
+        (300, 2, "linear-stream"),
+        (550, 2, "linear-stream"),
+        (650, 2, "linear-stream"),
+        (900, 2, "linear-stream-cg"),
+        (280, 3, "linear-stream"),
+    ],
+)
+def test_many_columns(tmp_path, columns, classes, solver):
+    values, kind, names = many_columns(columns, classes)
     file = tmp_path / "wide.parquet"
-    pq.write_table(pa.table([*values, kind], names=[*(f"x{j}" for j in range(columns)), "kind"]), file, row_group_size=2_000)
-    taken, solver = fitted(file, "64MB")
-    assert solver == "linear-stream"
+    pq.write_table(pa.table([*values, kind], names=[*names, "kind"]), file, row_group_size=2_000)
+    taken, own = fitted(file, "64MB")
+    assert own == solver
     assert 5_000 < taken < 64_000, f"{taken} kB"
+
+
+def test_many_columns_of_text(tmp_path):
+    values, kind, names = many_columns(900)
+    file = tmp_path / "wide.csv"
+    pa.csv.write_csv(pa.table([*values, kind], names=[*names, "kind"]), file)
+    taken, _ = fitted(file, "64MB")
+    assert 5_000 < taken < 64_000, f"{taken} kB"
+
+
+def test_pages_that_do_not_fit_are_refused(tmp_path):
+    values, kind, names = many_columns(300)
+    file = tmp_path / "wide.parquet"
+    pq.write_table(pa.table([*values, kind], names=[*names, "kind"]), file, row_group_size=40_000, use_dictionary=False)
+    with pytest.raises(ValueError, match="300 columns takes more than the 26 MB .* smaller row groups"):
+        TruncatedSVC(1e-3, kernel="linear").fit_files(file, target="kind", memory="64MB")

@@ -38,6 +38,7 @@ pub mod error;
 #[cfg(feature = "io")]
 pub mod io;
 pub mod linalg;
+mod memory;
 pub mod model;
 pub mod problem;
 pub mod select;

@@ -27,6 +27,11 @@ impl Factor {
         Self::shifted(matrix, stride, order, 0.0)
     }
 
+    /// Whether [`definite`](Self::definite) has a factor, without what a factor keeps.
+    pub fn is_definite(matrix: &[f64], stride: usize, order: usize) -> bool {
+        Self::lower(matrix, stride, order, 0.0).is_some()
+    }
+
     /// As [`definite`](Self::definite), with the smallest relative shift that makes it succeed. `None` only when an entry is not
     /// finite.
     pub fn nearest(matrix: &[f64], stride: usize, order: usize) -> Option<Factor> {
@@ -47,7 +52,8 @@ impl Factor {
         Self::nearest(&rows, order, order)
     }
 
-    fn shifted(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<Factor> {
+    /// S and L.
+    fn lower(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<(Vec<f64>, Llt<f64>)> {
         let rows = |i: usize| &matrix[i * stride..i * stride + i + 1];
         if !(0..order).all(|i| rows(i).iter().all(|value| value.is_finite())) {
             return None;
@@ -60,6 +66,12 @@ impl Factor {
             equilibrated[i * order + i] += shift;
         }
         let lower = Llt::new(MatRef::from_row_major_slice(&equilibrated, order, order), Side::Lower).ok()?;
+        Some((scale, lower))
+    }
+
+    fn shifted(matrix: &[f64], stride: usize, order: usize, shift: f64) -> Option<Factor> {
+        let (scale, lower) = Self::lower(matrix, stride, order, shift)?;
+        let rows = |i: usize| &matrix[i * stride..i * stride + i + 1];
         let mut full = vec![0.0; order * order];
         for i in 0..order {
             full[i * order..i * order + i + 1].copy_from_slice(rows(i));

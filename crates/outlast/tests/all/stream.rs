@@ -394,6 +394,13 @@ fn what_chunks_cannot_do_is_refused_by_name() {
     assert!(refusal(&Truncated::new(1.0)).contains("kernel"));
     assert!(refusal(&linear(1.0).loss(outlast::Loss::logistic())).contains("loss"));
     assert!(refusal(&linear(-1.0)).contains("C"));
+    // what is needed without any matrix is named
+    let classes: Vec<Class> = (0..90).map(Class::Int).collect();
+    let memory = 1 << 24;
+    let request =
+        StreamRequest { classes: &classes, feature_names: None, memory, sums: MOST_SENT, control: Control::default() };
+    let refused = linear(1.0).fit_chunks(&mut Parts::new(4000, Vec::new()), &request).unwrap_err().to_string();
+    assert!(refused.contains("memory") && refused.contains("4000 columns and 90 classes"), "{refused}");
 }
 
 #[test]

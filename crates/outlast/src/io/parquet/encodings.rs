@@ -5,7 +5,7 @@ use super::Outcome;
 use super::footer::Physical;
 use std::ops::Range;
 
-const ENDS: &str = "its data end too early";
+pub(super) const ENDS: &str = "its data end too early";
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Outcome<&'a [u8]> {
     if count > bytes.len() {
@@ -87,6 +87,11 @@ impl Hybrid {
         Ok(Hybrid { bytes, at, width, left: count, run: (0, Run::Equal(0)) })
     }
 
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Hands the next values to `each`, `most` of them or all that are left.
     pub(super) fn next(&mut self, most: usize, mut each: impl FnMut(u64)) -> Outcome<()> {
         let mut wanted = most.min(self.left);
@@ -153,7 +158,8 @@ pub(super) fn plain(bytes: &[u8], physical: Physical, count: usize) -> Outcome<V
     Ok(bytes[..needed].chunks_exact(width).map(|piece| bits(piece, physical)).collect())
 }
 
-fn width(physical: Physical) -> Outcome<usize> {
+/// Bytes of a value of fixed width.
+pub(super) fn width(physical: Physical) -> Outcome<usize> {
     match physical {
         Physical::Int32 | Physical::Float => Ok(4),
         Physical::Int64 | Physical::Double => Ok(8),
@@ -163,7 +169,7 @@ fn width(physical: Physical) -> Outcome<usize> {
 }
 
 /// A value of fixed width as 64 bits.
-fn bits(piece: &[u8], physical: Physical) -> u64 {
+pub(super) fn bits(piece: &[u8], physical: Physical) -> u64 {
     let mut whole = [0u8; 8];
     whole[..piece.len()].copy_from_slice(piece);
     let raw = u64::from_le_bytes(whole);

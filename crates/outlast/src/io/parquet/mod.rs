@@ -148,6 +148,8 @@ pub(super) struct Reader {
     row: u64,
     pub names: Names,
     pub notes: Vec<String>,
+    /// Bytes that the pages of all columns may take.
+    pub most_held: usize,
 }
 
 /// A column in use.
@@ -185,8 +187,19 @@ impl Reader {
         }
         let columns: Vec<Column> =
             plan.roles.iter().enumerate().filter_map(|(at, &role)| Column::new(at, role)).collect();
-        let reader =
-            Reader { name, bytes, footer, plan, columns, group: 0, left: 0, row: 0, names: Names::default(), notes };
+        let reader = Reader {
+            name,
+            bytes,
+            footer,
+            plan,
+            columns,
+            group: 0,
+            left: 0,
+            row: 0,
+            names: Names::default(),
+            notes,
+            most_held: usize::MAX,
+        };
         for column in &reader.columns {
             if let Meaning::Refused(what) = &reader.footer.fields[column.at].meaning {
                 let problem = format!("the column {what}; convert it, or leave it out");
@@ -222,7 +235,12 @@ impl Reader {
         batch.values.resize(rows * self.plan.features, 0.0);
         batch.weights.clear();
         let mut columns = std::mem::take(&mut self.columns);
-        let done = columns.iter_mut().try_for_each(|column| self.fill(column, rows, batch));
+        let mut held = 0usize;
+        let done = columns.iter_mut().try_for_each(|column| {
+            self.fill(column, rows, batch)?;
+            held = held.saturating_add(column.held());
+            if held > self.most_held { Err(self.too_large()) } else { Ok(()) }
+        });
         self.columns = columns;
         done?;
         self.left -= rows as u64;
@@ -236,7 +254,7 @@ impl Reader {
         while row < rows {
             if column.next == column.values.len() {
                 let Some(pages) = &mut column.pages else { return Ok(()) };
-                match pages.next(&self.bytes) {
+                match pages.next(&self.bytes, rows - row) {
                     Ok(Some(values)) => (column.values, column.next) = (values, 0),
                     Ok(None) => return Err(self.at(column.at, None, "its pages end before the rows do".into())),
                     Err(Stop::Missing(at)) => {
@@ -258,7 +276,20 @@ impl Reader {
             column.next += count;
             row += count;
         }
+        if column.next == column.values.len() {
+            (column.values, column.next) = (Values::Bits(Vec::new()), 0);
+        }
         Ok(())
+    }
+
+    /// The error for pages that do not fit.
+    fn too_large(&self) -> Error {
+        let (columns, megabytes) = (self.plan.features, self.most_held.div_ceil(1_000_000));
+        let problem = format!(
+            "a page of each of {columns} columns takes more than the {megabytes} MB that the memory leaves for them; \
+             write the file again with smaller row groups, or allow more memory"
+        );
+        whole_file(&self.name, problem)
     }
 
     /// One value of a column, on its way into the batch.
@@ -307,6 +338,11 @@ impl Column {
     fn new(at: usize, role: Role) -> Option<Column> {
         let values = Values::Bits(Vec::new());
         (role != Role::Ignored).then_some(Column { at, role, pages: None, values, next: 0 })
+    }
+
+    /// Bytes of what is kept between two batches.
+    fn held(&self) -> usize {
+        self.values.bytes() + self.pages.as_ref().map_or(0, Pages::bytes)
     }
 }
 

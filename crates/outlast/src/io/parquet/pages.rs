@@ -15,7 +15,7 @@ use std::sync::Arc;
 const LARGEST_PAGE: usize = 1 << 28;
 /// Most values of a page: few bytes may stand for very many equal values.
 const MOST_VALUES: usize = 1 << 24;
-/// Values of a page of bits that are unpacked at once.
+/// Most values that are unpacked at once.
 const AT_ONCE: usize = 1 << 12;
 /// Bytes read to find a page's header, at first.
 const HEADER: u64 = 1 << 10;
@@ -37,18 +37,85 @@ impl Values {
         }
     }
 
-    /// The values at some places of a dictionary.
-    fn pick(&self, places: &[u32]) -> Outcome<Values> {
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Values::Bits(values) => size_of_val(&values[..]),
+            Values::Texts { bytes, ranges } => bytes.len() + size_of_val(&ranges[..]),
+        }
+    }
+}
+
+/// What pages refer to by its place.
+enum Dictionary {
+    /// Numbers of a fixed width, as they are in the file.
+    Plain {
+        bytes: Vec<u8>,
+        width: usize,
+    },
+    Other(Values),
+}
+
+impl Dictionary {
+    fn len(&self) -> usize {
+        match self {
+            Dictionary::Plain { bytes, width } => bytes.len() / width,
+            Dictionary::Other(values) => values.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Dictionary::Plain { bytes, .. } => bytes.len(),
+            Dictionary::Other(values) => values.bytes(),
+        }
+    }
+
+    /// The values at some places.
+    fn pick(&self, places: &[u32], physical: Physical) -> Outcome<Values> {
         if places.iter().any(|&place| place as usize >= self.len()) {
             return Err("a value lies outside its dictionary".into());
         }
         let places = places.iter().map(|&place| place as usize);
         Ok(match self {
-            Values::Bits(values) => Values::Bits(places.map(|place| values[place]).collect()),
-            Values::Texts { bytes, ranges } => {
+            Dictionary::Plain { bytes, width } => {
+                let value = |place: usize| encoding::bits(&bytes[place * width..(place + 1) * width], physical);
+                Values::Bits(places.map(value).collect())
+            }
+            Dictionary::Other(Values::Bits(values)) => Values::Bits(places.map(|place| values[place]).collect()),
+            Dictionary::Other(Values::Texts { bytes, ranges }) => {
                 Values::Texts { bytes: bytes.clone(), ranges: places.map(|place| ranges[place].clone()).collect() }
             }
         })
+    }
+}
+
+/// A page that is being unpacked.
+enum Page {
+    /// Places in the dictionary.
+    Places(encoding::Hybrid),
+    Truths(encoding::Hybrid),
+    /// Numbers of a fixed width, from a place in the bytes on.
+    Plain {
+        bytes: Vec<u8>,
+        at: usize,
+        left: usize,
+    },
+}
+
+impl Page {
+    fn left(&self) -> usize {
+        match self {
+            Page::Places(page) | Page::Truths(page) => page.left,
+            Page::Plain { left, .. } => *left,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Page::Places(page) | Page::Truths(page) => page.bytes(),
+            Page::Plain { bytes, .. } => bytes.len(),
+        }
     }
 }
 
@@ -87,9 +154,8 @@ pub(super) struct Pages {
     end: u64,
     /// Values that are still to come.
     left: u64,
-    dictionary: Option<Values>,
-    /// A page of places in the dictionary (`true`), or of truths, that is being unpacked.
-    current: Option<(bool, encoding::Hybrid)>,
+    dictionary: Option<Dictionary>,
+    current: Option<Page>,
 }
 
 impl Pages {
@@ -106,10 +172,15 @@ impl Pages {
         }
     }
 
-    /// The values of the next page, or of a part of it; `None` after the last.
-    pub(super) fn next(&mut self, file: &Bytes) -> Result<Option<Values>, Stop> {
+    /// Bytes of the dictionary and of the page that is being unpacked.
+    pub(super) fn bytes(&self) -> usize {
+        self.dictionary.as_ref().map_or(0, Dictionary::bytes) + self.current.as_ref().map_or(0, Page::bytes)
+    }
+
+    /// The values of the next page, or of a part of it, no more than are wanted where that is possible; `None` after the last.
+    pub(super) fn next(&mut self, file: &Bytes, wanted: usize) -> Result<Option<Values>, Stop> {
         while self.left > 0 {
-            if let Some(values) = self.more()? {
+            if let Some(values) = self.more(wanted)? {
                 self.left -= values.len() as u64;
                 return Ok(Some(values));
             }
@@ -134,20 +205,32 @@ impl Pages {
     }
 
     /// The next part of the page that is being unpacked.
-    fn more(&mut self) -> Outcome<Option<Values>> {
-        let Some((places, page)) = self.current.as_mut().filter(|(_, page)| page.left > 0) else {
-            self.current = None;
-            return Ok(None);
-        };
-        if !*places {
-            let mut values = Vec::new();
-            page.next(AT_ONCE, |bit| values.push(bit))?;
-            return Ok(Some(Values::Bits(values)));
+    fn more(&mut self, wanted: usize) -> Outcome<Option<Values>> {
+        let most = wanted.clamp(1, AT_ONCE);
+        match self.current.as_mut().filter(|page| page.left() > 0) {
+            None => {
+                self.current = None;
+                Ok(None)
+            }
+            Some(Page::Truths(page)) => {
+                let mut values = Vec::new();
+                page.next(most, |bit| values.push(bit))?;
+                Ok(Some(Values::Bits(values)))
+            }
+            Some(Page::Plain { bytes, at, left }) => {
+                let count = most.min(*left);
+                let values = encoding::plain(&bytes[*at..], self.physical, count)?;
+                *at += count * encoding::width(self.physical)?;
+                *left -= count;
+                Ok(Some(Values::Bits(values)))
+            }
+            Some(Page::Places(page)) => {
+                let dictionary = self.dictionary.as_ref().ok_or("a page refers to a dictionary that is not there")?;
+                let mut places = Vec::new();
+                page.next(most, |place| places.push(place as u32))?;
+                dictionary.pick(&places, self.physical).map(Some)
+            }
         }
-        let dictionary = self.dictionary.as_ref().ok_or("a page refers to a dictionary that is not there")?;
-        let mut places = Vec::new();
-        page.next(AT_ONCE, |place| places.push(place as u32))?;
-        dictionary.pick(&places).map(Some)
     }
 
     fn header(&mut self, file: &Bytes) -> Outcome<Header> {
@@ -171,15 +254,26 @@ impl Pages {
         }
     }
 
-    fn dictionary(&self, header: &Header, body: &[u8]) -> Outcome<Values> {
+    fn dictionary(&self, header: &Header, body: &[u8]) -> Outcome<Dictionary> {
         let count = count(header.values, u64::MAX)?;
         if !matches!(header.encoding, 0 | 2) {
             return Err(format!("a dictionary has the unknown encoding {}", header.encoding).into());
         }
-        self.plain(unpack(self.codec, body, header.unpacked)?, count)
+        let mut bytes = unpack(self.codec, body, header.unpacked)?;
+        if !self.is_fixed() {
+            return self.plain(bytes, count).map(Dictionary::Other);
+        }
+        let width = encoding::width(self.physical)?;
+        bytes.truncate(fixed(width, &bytes, count)?);
+        Ok(Dictionary::Plain { bytes, width })
     }
 
-    /// The values of a page, unless they are to be unpacked bit by bit.
+    /// Whether plain values have a width in bytes.
+    fn is_fixed(&self) -> bool {
+        !matches!(self.physical, Physical::Text | Physical::Bool)
+    }
+
+    /// The values of a page, unless they are to be unpacked part by part.
     fn data(&mut self, header: &Header, body: &[u8]) -> Result<Option<Values>, Stop> {
         let count = count(header.values, self.left)?;
         let Some((repeats, levels)) = header.levels else {
@@ -206,8 +300,14 @@ impl Pages {
     fn values(&mut self, code: i64, bytes: Vec<u8>, skipped: usize, count: usize) -> Outcome<Option<Values>> {
         let in_dictionary = matches!(code, 2 | 8);
         if in_dictionary || (code, self.physical) == (3, Physical::Bool) {
+            let kind = if in_dictionary { Page::Places } else { Page::Truths };
             let packed = (count > 0).then(|| self.packed(in_dictionary, bytes, skipped, count)).transpose()?;
-            self.current = packed.map(|page| (in_dictionary, page));
+            self.current = packed.map(kind);
+            return Ok(None);
+        }
+        if code == 0 && self.is_fixed() {
+            fixed(encoding::width(self.physical)?, &bytes[skipped..], count)?;
+            self.current = Some(Page::Plain { bytes, at: skipped, left: count });
             return Ok(None);
         }
         self.at_once(code, bytes, skipped, count).map(Some)
@@ -259,6 +359,11 @@ impl Pages {
         }
         Ok(Values::Bits(encoding::plain(&bytes, self.physical, count)?))
     }
+}
+
+/// Bytes of so many values of a width, which have to be there.
+fn fixed(width: usize, bytes: &[u8], count: usize) -> Outcome<usize> {
+    Ok(count.checked_mul(width).filter(|&needed| needed <= bytes.len()).ok_or(encoding::ENDS)?)
 }
 
 /// A number of values that may be believed.
@@ -406,7 +511,7 @@ mod tests {
             at: 0,
             end: 0,
             left: 5,
-            dictionary: Some(Values::Bits(vec![1, 0])),
+            dictionary: Some(Dictionary::Other(Values::Bits(vec![1, 0]))),
             current: None,
         };
         // three times the first and twice the second, in runs of values of one bit; the third is not there
@@ -414,7 +519,7 @@ mod tests {
         {
             let mut pages = pages();
             assert!(pages.values(8, bytes, 0, 5).unwrap().is_none());
-            match (pages.more(), wanted) {
+            match (pages.more(AT_ONCE), wanted) {
                 (Ok(Some(Values::Bits(found))), Some(wanted)) => assert_eq!(found, wanted),
                 (found, wanted) => assert!(found.is_err() && wanted.is_none()),
             }

@@ -16,12 +16,14 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"OUTLROWS";
 const VERSION: u32 = 1;
-/// Values of a block.
+/// Most values of a block, fewest rows of one, and bytes of memory for each value: a block is held a few times over.
 const BLOCK_VALUES: usize = 1 << 20;
+const BLOCK_ROWS: (usize, usize) = (16, 1 << 16);
+const BLOCK_SHARE: usize = 64;
 
 /// Rows of a block with so many columns.
-pub(super) fn block_rows(cols: usize) -> usize {
-    (BLOCK_VALUES / cols.max(1)).clamp(64, 1 << 16)
+pub(super) fn block_rows(cols: usize, memory: usize) -> usize {
+    (BLOCK_VALUES.min(memory / BLOCK_SHARE) / cols.max(1)).clamp(BLOCK_ROWS.0, BLOCK_ROWS.1)
 }
 
 /// A cache that is being written.
@@ -32,6 +34,8 @@ pub(super) struct Writer {
     weighted: bool,
     shift: Vec<f64>,
     rows: u64,
+    /// Rows of the longest block.
+    longest: usize,
 }
 
 impl Writer {
@@ -47,10 +51,10 @@ impl Writer {
         }
         shift.iter().for_each(|value| head.extend_from_slice(&value.to_le_bytes()));
         sealed(&mut out, &head).map_err(wrong)?;
-        Ok(Writer { out, folder: folder.to_path_buf(), cols, weighted, shift, rows: 0 })
+        Ok(Writer { out, folder: folder.to_path_buf(), cols, weighted, shift, rows: 0, longest: 0 })
     }
 
-    /// Adds rows, no more than fit a block.
+    /// Adds rows, as a block.
     pub fn write(&mut self, values: &[f64], codes: &[u32], weights: &[f64]) -> Result<()> {
         if codes.is_empty() {
             return Ok(());
@@ -74,6 +78,7 @@ impl Writer {
             }
         }
         self.rows += codes.len() as u64;
+        self.longest = self.longest.max(codes.len());
         sealed(&mut self.out, &block).map_err(|error| Error::io(&self.folder, error))
     }
 
@@ -94,6 +99,7 @@ impl Writer {
             shift: self.shift,
             position,
             rows: self.rows,
+            longest: self.longest,
             read: 0,
             bytes: Vec::new(),
         })
@@ -143,6 +149,7 @@ pub struct CachedRows {
     shift: Vec<f64>,
     position: Vec<u32>,
     rows: u64,
+    longest: usize,
     read: u64,
     bytes: Vec<u8>,
 }
@@ -164,7 +171,7 @@ impl CachedRows {
             let all = self.bytes[4..].try_into().map_err(|_| damaged())?;
             return if u64::from_le_bytes(all) == self.read { Ok(false) } else { Err(damaged()) };
         }
-        if rows > block_rows(self.cols) {
+        if rows > self.longest {
             return Err(damaged());
         }
         let weights = if self.weighted { 8 * rows } else { 0 };

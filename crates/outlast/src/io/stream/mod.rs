@@ -21,11 +21,14 @@ use super::table::{ReadOptions, Table};
 use crate::control::{Control, Progress};
 use crate::data::{Chunks, Class, Dense, Labels};
 use crate::error::{Error, Result, quoted};
+use crate::memory::Lean;
 use crate::model::Rows;
 use std::path::PathBuf;
 
 /// Share of the memory that rows may take to be held: a fit in memory takes several times as much.
 const SHARE: usize = 5;
+/// Share of the memory for the pages of Parquet files that are read side by side.
+const PAGE_SHARE: (usize, usize) = (2, 5);
 /// A column whose mean is so many standard deviations from 0 is shifted.
 const FAR: f64 = 8.0;
 /// Most columns: the sums of a pass grow with their square.
@@ -122,7 +125,8 @@ fn read(
     control: &Control,
 ) -> Result<(Stream, Thinned)> {
     let Some(first) = paths.first() else { return Err(Error::shape("data", "no files", "at least one")) };
-    let mut files = Files::new(paths, options, control)?;
+    let _lean = Lean::new();
+    let mut files = Files::new(paths, options, stream.memory / PAGE_SHARE.1 * PAGE_SHARE.0, control)?;
     if files.features > MOST_COLUMNS {
         let found = format!("{} columns", files.features);
         return Err(Error::shape("X", found, format!("at most {MOST_COLUMNS} for data that are not held in memory")));
@@ -134,7 +138,7 @@ fn read(
     let mut seen = Thinned::default();
     loop {
         go_on(control)?;
-        files.next(block_rows(files.features), &mut batch)?;
+        files.next(block_rows(files.features, stream.memory), &mut batch)?;
         if batch.rows() == 0 {
             break;
         }
@@ -187,7 +191,7 @@ fn spill(held: Batch, cols: usize, given: Option<&[f64]>, stream: &StreamOptions
     };
     let folder = stream.cache.clone().unwrap_or_else(std::env::temp_dir);
     let mut writer = Writer::new(&folder, cols, !held.weights.is_empty(), shift)?;
-    let step = block_rows(cols);
+    let step = block_rows(cols, stream.memory);
     for (number, codes) in held.codes.chunks(step).enumerate() {
         let from = number * step;
         let values = &held.values[from * cols..(from + codes.len()) * cols];

@@ -39,6 +39,8 @@ enum Reader {
 pub(super) struct Files<'a> {
     paths: &'a [PathBuf],
     options: ReadOptions,
+    /// Bytes of pages that are read side by side.
+    pages: usize,
     next: usize,
     reader: Option<Reader>,
     pub names: Names,
@@ -48,7 +50,8 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub fn new(paths: &'a [PathBuf], options: &ReadOptions, control: &Control) -> Result<Files<'a>> {
+    /// These files; `pages` are the bytes that pages of a Parquet file may take.
+    pub fn new(paths: &'a [PathBuf], options: &ReadOptions, pages: usize, control: &Control) -> Result<Files<'a>> {
         if options.target == TargetColumn::Absent {
             return Err(Error::parameter("target", "absent", "a column: rows that are streamed need labels"));
         }
@@ -59,6 +62,7 @@ impl<'a> Files<'a> {
         let mut files = Files {
             paths,
             options,
+            pages,
             next: 0,
             reader: None,
             names: Names::bounded(),
@@ -82,7 +86,11 @@ impl<'a> Files<'a> {
         let format = source.format(self.options.format)?;
         let reader = match format {
             Format::Libsvm => Reader::Libsvm(Box::new(libsvm::Reader::open(source, &self.options, expected)?)),
-            Format::Parquet => Reader::Parquet(Box::new(parquet::Reader::open(source, &self.options, expected)?)),
+            Format::Parquet => {
+                let mut reader = parquet::Reader::open(source, &self.options, expected)?;
+                reader.most_held = self.pages;
+                Reader::Parquet(Box::new(reader))
+            }
             _ => Reader::Csv(Box::new(csv::Reader::open(source, &self.options, expected)?)),
         };
         if self.next == 0 {

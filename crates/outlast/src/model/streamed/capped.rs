@@ -3,6 +3,7 @@
 use super::super::{Cap, Capped, Estimator, Model, fit};
 use super::{Asked, First, StreamRequest, check_request, in_memory, prepare, refuse, start_of};
 use crate::error::Result;
+use crate::memory::Lean;
 use crate::problem::{Kernel, Loss, Penalty};
 use crate::solver::stream::{self, Passes, Shape, Task};
 use crate::solver::{Options, reweighted};
@@ -13,6 +14,7 @@ impl Capped {
         self.check()?;
         self.check_streamed()?;
         check_request(rows, request)?;
+        let _lean = Lean::new();
         fit::in_pool(self.common.threads, || self.streamed(rows, request))
     }
 

@@ -4,6 +4,7 @@ use super::super::{CostForm, Estimator, Lq, Model};
 use super::{Asked, First, StreamRequest, check_request, in_memory, prepare, refuse, start_of};
 use crate::data::FeatureMap;
 use crate::error::Result;
+use crate::memory::Lean;
 use crate::problem::{Loss, Penalty};
 use crate::solver::stream::{self, Passes, Separable, Shape, Task};
 use crate::solver::{Options, lq};
@@ -14,6 +15,7 @@ impl Lq {
         self.check()?;
         self.check_streamed()?;
         check_request(rows, request)?;
+        let _lean = Lean::new();
         let cost = self.costs_of(request.classes)?;
         self.in_pool(|| self.streamed(rows, request, cost))
     }

@@ -109,6 +109,12 @@ fn check_request(rows: &dyn Passes, request: &StreamRequest) -> Result<()> {
         let allowed = format!("at least {} MB", LEAST_MEMORY >> 20);
         return Err(Error::parameter("memory", format!("{} bytes", request.memory), allowed));
     }
+    let (cols, classes) = (rows.cols(), request.classes.len());
+    let needed = stream::least_memory(cols, classes);
+    if request.memory < needed {
+        let allowed = format!("at least {} MB for {cols} columns and {classes} classes", needed.div_ceil(1_000_000));
+        return Err(Error::parameter("memory", format!("{} bytes", request.memory), allowed));
+    }
     if request.feature_names.is_some_and(|names| names.len() != rows.cols()) {
         let found = format!("{} names", request.feature_names.map_or(0, <[String]>::len));
         return Err(Error::shape("feature_names", found, format!("{}, one per column of X", rows.cols())));

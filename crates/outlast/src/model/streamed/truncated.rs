@@ -4,6 +4,7 @@ use super::super::payoff::Payoff;
 use super::super::{CostForm, Estimator, Model, Probability, Summary, Truncated, fit};
 use super::{Asked, First, StreamRequest, check_request, in_memory, prepare, refuse, start_of};
 use crate::error::Result;
+use crate::memory::Lean;
 use crate::problem::{Kernel, Penalty};
 use crate::solver::Options;
 use crate::solver::stream::{self, Passes, Separable, Shape, Task};
@@ -14,6 +15,7 @@ impl Truncated {
         self.check()?;
         self.check_streamed()?;
         check_request(rows, request)?;
+        let _lean = Lean::new();
         let payoff = Payoff::of(self, request.classes)?;
         fit::in_pool(self.common.threads, || self.streamed(rows, request, payoff))
     }

@@ -22,10 +22,13 @@ const MOST_WORK: f64 = 2e10;
 const MOST_STEPS: usize = 100;
 const REFINEMENTS: usize = 2;
 
-/// Whether a problem of that shape is small enough.
-pub(super) fn is_affordable(rows: usize, cols: usize) -> bool {
+/// Matrices of the smaller side that a step has at the same time.
+const MATRICES: usize = 5;
+
+/// Whether a problem of that shape is small enough, and its matrices fit into some bytes.
+pub(super) fn is_affordable(rows: usize, cols: usize, bytes: usize) -> bool {
     let side = rows.min(cols);
-    side <= MOST_SIDE && rows as f64 * cols as f64 * side as f64 <= MOST_WORK
+    side <= MOST_SIDE && 8 * MATRICES * side * side <= bytes && rows as f64 * cols as f64 * side as f64 <= MOST_WORK
 }
 
 struct State<'a, 'b> {

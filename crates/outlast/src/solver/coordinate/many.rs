@@ -24,6 +24,8 @@ const MOST_WORK: f64 = 2e10;
 const FIRST_LOOK: usize = 8;
 /// Columns of its normal matrix.
 const MOST_ORDER: usize = 3000;
+/// Matrices of that order which it takes as much memory as, with those of its threads.
+const MATRICES: usize = 12;
 
 /// Solves a linear hinge problem of k classes with terms of the rows' own classes, truncated or not.
 pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> Result<Solution> {
@@ -242,7 +244,8 @@ impl<'a> ManyCoordinate<'a> {
         let (n, d, k) = (self.problem.rows(), self.data.cols(), self.problem.classes);
         let side = n.min(d) + 1;
         let work = n as f64 * (side * side) as f64 * (k * k) as f64;
-        if side * (k - 1) > MOST_ORDER || work > MOST_WORK {
+        let order = side * (k - 1);
+        if order > MOST_ORDER || work > MOST_WORK || 8 * MATRICES * order * order > self.options.cache_bytes {
             return Ok(None);
         }
         let caps: Vec<f64> =

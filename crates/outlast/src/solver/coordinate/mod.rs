@@ -114,6 +114,8 @@ struct Coordinate<'a> {
     caller_caps: &'a [f64],
     intercept: bool,
     max_iterations: usize,
+    /// Bytes for matrices.
+    room: usize,
     point: Point,
     accuracy: f64,
     face: FaceSchedule,
@@ -155,6 +157,7 @@ impl<'a> Coordinate<'a> {
             caller_caps: problem.caps,
             intercept: problem.intercept,
             max_iterations: options.max_iterations,
+            room: options.cache_bytes,
             point,
             accuracy: 0.1,
             face: FaceSchedule { wait: 5, passes: 0, limit: 20 },
@@ -360,7 +363,7 @@ impl Convex<TwoClass<'_>> for Coordinate<'_> {
 impl Coordinate<'_> {
     /// Moves the dual to where an interior point ends, if the problem is small enough for one.
     fn jump(&mut self, tolerance: f64, control: &Control) -> Result<()> {
-        if !interior::is_affordable(self.dual.rows.len(), self.data.cols()) {
+        if !interior::is_affordable(self.dual.rows.len(), self.data.cols(), self.room) {
             return Ok(());
         }
         if let Some((beta, b)) = interior::solve(&self.dual, self.intercept, 0.1 * tolerance, control)? {

@@ -161,7 +161,7 @@ fn absorb(level: &Level, theta: &[f64], dual: &mut [f64]) -> bool {
             }
         }
     };
-    let mut gram = level.sweep(&mut nothing, || GramSum::new(level), visit, |total, part| total.merge(part));
+    let mut gram = level.sweep_grams(1, &mut nothing, || GramSum::new(level), visit, |total, part| total.merge(part));
     gram.flush();
     if gram.count == 0 {
         return false;

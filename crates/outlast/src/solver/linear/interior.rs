@@ -195,7 +195,7 @@ fn assess(level: &Level, theta: &[f64], rows: &mut [Row]) -> Assessment {
         sums.factors.iter_mut().zip(rows.iter()).zip(block.signs).for_each(|((f, row), y)| *f = y * row.e);
         level.add_rows(block, &sums.factors, &mut sums.predictor);
     };
-    let mut sums = level.sweep(rows, new, visit, |total, part| {
+    let mut sums = level.sweep_grams(1, rows, new, visit, |total, part| {
         total.gram.merge(part.gram);
         add(&mut total.dual, &part.dual);
         add(&mut total.predictor, &part.predictor);

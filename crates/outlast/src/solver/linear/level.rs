@@ -23,10 +23,10 @@ const TILE: usize = 64;
 
 /// Visits all rows of a design in blocks, on all threads: `visit` is given the number of the first row, the raw features and the
 /// block's part of `state`, which has `width` elements per row. Each of at most `pieces` pieces has its own accumulator; they are merged
-/// in order of rows.
+/// in order of rows. No more than `at_once` of them wait to be merged, which changes nothing but the memory taken.
 pub(super) fn sweep_rows<S: Send, A: Send>(
     x: &dyn Design,
-    pieces: usize,
+    (pieces, at_once): (usize, usize),
     width: usize,
     state: &mut [S],
     new: impl Fn() -> A + Sync,
@@ -47,15 +47,29 @@ pub(super) fn sweep_rows<S: Send, A: Send>(
         }
         accumulator
     };
-    let parts: Vec<A> = if n <= piece {
-        vec![work(0, state)]
-    } else {
-        state.par_chunks_mut(piece * width).enumerate().map(|(number, state)| work(number, state)).collect()
-    };
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or_else(&new);
-    parts.for_each(|part| merge(&mut total, part));
-    total
+    let at_once = at_once.clamp(1, pieces);
+    let mut total: Option<A> = None;
+    for (wave, state) in state.chunks_mut(at_once * piece * width).enumerate() {
+        let first = wave * at_once;
+        let parts: Vec<A> = if state.len() <= piece * width {
+            vec![work(first, state)]
+        } else {
+            let parts = state.par_chunks_mut(piece * width).enumerate();
+            parts.map(|(number, state)| work(first + number, state)).collect()
+        };
+        for part in parts {
+            match &mut total {
+                None => total = Some(part),
+                Some(total) => merge(total, part),
+            }
+        }
+    }
+    total.unwrap_or_else(&new)
+}
+
+/// How many pieces with so many Gram matrices of `stride` columns fit into some bytes.
+pub(super) fn at_once(room: usize, grams: usize, stride: usize) -> usize {
+    room / (8 * grams * stride * stride).max(1)
 }
 
 /// A convex problem over some rows.
@@ -74,6 +88,8 @@ pub(super) struct Level<'a> {
     pub linear: Vec<f64>,
     pub constant: f64,
     pub intercept: bool,
+    /// Bytes of the Gram matrices of pieces that wait to be merged.
+    pub room: usize,
     pub isa: Isa,
 }
 
@@ -165,9 +181,21 @@ impl<'a> Level<'a> {
         visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
         merge: impl FnMut(&mut A, A),
     ) -> A {
+        self.sweep_grams(0, state, new, visit, merge)
+    }
+
+    /// The same with accumulators that have so many Gram matrices.
+    pub fn sweep_grams<S: Send, A: Send>(
+        &self,
+        grams: usize,
+        state: &mut [S],
+        new: impl Fn() -> A + Sync,
+        visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
+        merge: impl FnMut(&mut A, A),
+    ) -> A {
         sweep_rows(
             self.x,
-            PIECES,
+            (PIECES, at_once(self.room, grams, self.stride())),
             1,
             state,
             new,
@@ -234,6 +262,7 @@ impl Copied {
             linear,
             constant,
             intercept: parent.intercept,
+            room: parent.room,
             isa: parent.isa,
         }
     }
@@ -303,4 +332,50 @@ impl GramSum {
 
 pub(super) fn add(total: &mut [f64], part: &[f64]) {
     total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_pieces_wait_changes_no_bit() {
+        let (n, d) = (5000, 3);
+        let x = Dense::new(n, d, (0..n * d).map(|k| (k as f64).sin()).collect::<Vec<f64>>()).unwrap();
+        let (signs, caps) = (vec![1.0; n], vec![1.0; n]);
+        let level = |room: usize| Level {
+            x: &x,
+            unit: 1.0,
+            signs: &signs,
+            caps: &caps,
+            ridge: 1.0,
+            linear: vec![0.0; d + 1],
+            constant: 0.0,
+            intercept: true,
+            room,
+            isa: Isa::detect(),
+        };
+        let swept = |room: usize| {
+            let level = level(room);
+            let mut seen = vec![0usize; n];
+            let visit = |block: &Block, seen: &mut [usize], gram: &mut GramSum| {
+                for (k, seen) in seen.iter_mut().enumerate() {
+                    *seen = block.first + k;
+                    gram.push(&block.x[k * d..(k + 1) * d], 1.0, 0.1);
+                }
+            };
+            let merge = |total: &mut GramSum, part| total.merge(part);
+            let mut gram = level.sweep_grams(1, &mut seen, || GramSum::new(&level), visit, merge);
+            gram.flush();
+            assert!(seen.iter().enumerate().all(|(row, seen)| row == *seen) && gram.count == n);
+            gram.matrix
+        };
+        let one = 8 * padded(d + 1) * padded(d + 1);
+        assert_eq!(at_once(3 * one, 1, padded(d + 1)), 3);
+        let wanted = swept(usize::MAX);
+        assert!(wanted[0] > 0.0);
+        for room in [0, one, 3 * one] {
+            assert_eq!(swept(room), wanted, "{room} bytes");
+        }
+    }
 }

@@ -55,6 +55,8 @@ pub const NAME: &str = "linear-band";
 const RIDGE_RANGE: (f64, f64) = (1e-280, 1e280);
 /// Most certificates taken until the set they hold for is the solution's own.
 const RECHECKS: usize = 3;
+/// Parts of the columns whose medians are found one after the other.
+const MEDIAN_PARTS: usize = 8;
 /// Expected error of z at a caller's start.
 const WARM_ERROR: f64 = 0.2;
 
@@ -98,6 +100,7 @@ pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result
         linear: vec![0.0; problem.x.cols() + 1],
         constant: 0.0,
         intercept: problem.intercept,
+        room: options.cache_bytes,
         isa: Isa::detect(),
     };
     let context = Context { control, metric: moments(&level) };
@@ -216,19 +219,25 @@ fn kept(caps: &[f64], truncated: &[bool]) -> Vec<f64> {
 /// single row, however far, can drag off. In units of the level; `None` if the medians coincide.
 fn medians(problem: &TwoClass, unit: f64) -> Option<Vec<f64>> {
     let d = problem.x.cols();
-    let mut columns = vec![Vec::new(); d];
+    // some columns at a time: all of them would be the table once more
+    let width = d.div_ceil(MEDIAN_PARTS).max(1);
+    let mut columns = vec![Vec::new(); width];
+    let mut own = vec![0.0; d];
     let mut median = |sign: f64| -> Vec<f64> {
-        columns.iter_mut().for_each(Vec::clear);
-        let mut own = vec![0.0; d];
-        for row in (0..problem.rows()).filter(|&row| problem.signs[row] == sign && problem.caps[row] > 0.0) {
-            problem.x.copy_row(row, &mut own);
-            columns.iter_mut().zip(&own).for_each(|(column, value)| column.push(value * unit));
+        let mut medians = Vec::with_capacity(d);
+        for first in (0..d).step_by(width) {
+            columns.iter_mut().for_each(Vec::clear);
+            for row in (0..problem.rows()).filter(|&row| problem.signs[row] == sign && problem.caps[row] > 0.0) {
+                problem.x.copy_row(row, &mut own);
+                columns.iter_mut().zip(&own[first..]).for_each(|(column, value)| column.push(value * unit));
+            }
+            let middle = |column: &mut Vec<f64>| match column.len() {
+                0 => 0.0,
+                count => *column.select_nth_unstable_by(count / 2, f64::total_cmp).1,
+            };
+            medians.extend(columns[..width.min(d - first)].iter_mut().map(middle));
         }
-        let middle = |column: &mut Vec<f64>| match column.len() {
-            0 => 0.0,
-            count => *column.select_nth_unstable_by(count / 2, f64::total_cmp).1,
-        };
-        columns.iter_mut().map(middle).collect()
+        medians
     };
     let (positive, negative) = (median(1.0), median(-1.0));
     let difference: Vec<f64> = positive.iter().zip(&negative).map(|(a, b)| a - b).collect();
@@ -427,7 +436,9 @@ mod tests {
         for isa in Isa::available() {
             let linear = vec![0.0; 4];
             let (unit, ridge, constant, intercept) = (1.0, 0.01, 0.0, true);
-            let level = Level { x: &x, unit, signs: &signs, caps: &caps, ridge, linear, constant, intercept, isa };
+            let room = usize::MAX;
+            let level =
+                Level { x: &x, unit, signs: &signs, caps: &caps, ridge, linear, constant, intercept, room, isa };
             let context = Context { control: &control, metric: moments(&level) };
             let cold = vec![0.0; 4];
             let all = interior::solve(&level, Begin { theta: &cold, width: 1.0 }, TOLERANCE, &control).unwrap();

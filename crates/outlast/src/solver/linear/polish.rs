@@ -20,6 +20,8 @@ const MANY: usize = 20;
 /// The problem: constant + rho/2 |w|^2 + g'theta + the truncated losses of some terms, all in normalised units.
 pub(in crate::solver) struct Near<'a> {
     pub x: &'a dyn Design,
+    /// What features are multiplied by as they are read.
+    pub unit: f64,
     /// The class whose margin counts, of each term.
     pub anchors: &'a [u32],
     pub caps: &'a [f64],
@@ -34,6 +36,8 @@ pub(in crate::solver) struct Near<'a> {
     pub reach: f64,
     /// Second moments of the columns, and the sum of all caps.
     pub metric: Vec<f64>,
+    /// Bytes of the matrices of pieces of the rows that wait to be merged.
+    pub room: usize,
 }
 
 /// A critical point of it.
@@ -51,13 +55,14 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
     let signs: Vec<f64> = near.anchors.iter().map(|&anchor| if anchor == 1 { 1.0 } else { -1.0 }).collect();
     let level = Level {
         x: near.x,
-        unit: 1.0,
+        unit: near.unit,
         signs: &signs,
         caps: near.caps,
         ridge: near.ridge,
         linear: near.linear.clone(),
         constant: near.constant,
         intercept: near.intercept,
+        room: near.room,
         isa: Isa::detect(),
     };
     let context = Context { control, metric: near.metric.clone() };

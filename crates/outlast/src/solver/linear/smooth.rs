@@ -131,7 +131,7 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, z: &m
         }
         level.add_rows(block, &sums.factors, &mut sums.gradient);
     };
-    let mut sums = level.sweep(z, new, visit, |total, part| {
+    let mut sums = level.sweep_grams(1 + usize::from(!convex), z, new, visit, |total, part| {
         total.near.merge(part.near);
         if let (Some(total), Some(part)) = (&mut total.far, part.far) {
             total.merge(part);
@@ -206,6 +206,8 @@ pub(super) fn newton(
         if !(next.value <= current.value + 1e-4 * slope) || too_far {
             length = line_search(level, theta, &direction, slope, smoothing, z, &next_z, stop.trust / distance);
             next_theta = trial(length);
+            // its matrices are let go before others are made
+            drop(next);
             next = evaluate(level, &next_theta, smoothing, &mut next_z);
             distance *= length;
             if !(next.value < current.value) {
@@ -232,30 +234,32 @@ pub(super) fn newton(
 /// Newton's direction for the largest share of H_tau that keeps the Hessian definite.
 fn direction(level: &Level, metric: &[f64], at: &Evaluation, damping: f64) -> Option<Vec<f64>> {
     let (p, stride) = (level.order(), level.stride());
-    let mut near = at.near.matrix.clone();
-    level.add_ridge(&mut near);
-    for j in 0..p {
-        near[j * stride + j] += damping * metric[j];
-    }
+    // made again for every share: no more matrices than needed are held at once
+    let near = || {
+        let mut near = at.near.matrix.clone();
+        level.add_ridge(&mut near);
+        (0..p).for_each(|j| near[j * stride + j] += damping * metric[j]);
+        near
+    };
     let negative: Vec<f64> = at.gradient.iter().map(|g| -g).collect();
     if let Some(far) = at.far.as_ref().filter(|far| far.count > 0) {
         for share in SHARES {
-            let mut matrix: Vec<f64> = near.iter().zip(&far.matrix).map(|(near, far)| near - share * far).collect();
-            if !level.intercept {
-                matrix[(p - 1) * stride..(p - 1) * stride + p]
-                    .copy_from_slice(&near[(p - 1) * stride..(p - 1) * stride + p]);
-            }
+            let mut matrix = near();
+            let own: Vec<f64> = (0..p).map(|j| matrix[j * stride + j]).collect();
+            // without intercept the last equation is b = 0
+            let held = (p - usize::from(!level.intercept)) * stride;
+            matrix[..held].iter_mut().zip(&far.matrix).for_each(|(near, far)| *near -= share * far);
             // definite with room to spare
-            let mut strict = matrix.clone();
-            for j in 0..p {
-                strict[j * stride + j] -= 0.02 * near[j * stride + j];
-            }
-            if Factor::definite(&strict, stride, p).is_some() {
+            let diagonal: Vec<f64> = (0..p).map(|j| matrix[j * stride + j]).collect();
+            (0..p).for_each(|j| matrix[j * stride + j] -= 0.02 * own[j]);
+            let strict = Factor::is_definite(&matrix, stride, p);
+            (0..p).for_each(|j| matrix[j * stride + j] = diagonal[j]);
+            if strict {
                 return Factor::definite(&matrix, stride, p).map(|factor| factor.solve(&negative));
             }
         }
     }
-    let direction = Factor::nearest(&near, stride, p)?.solve(&negative);
+    let direction = Factor::nearest(&near(), stride, p)?.solve(&negative);
     direction.iter().all(|value| value.is_finite()).then_some(direction)
 }
 

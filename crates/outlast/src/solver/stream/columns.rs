@@ -84,8 +84,8 @@ pub(super) fn solve(
         if columns.is_empty() {
             columns.push(0);
         }
-        check(columns.len(), m, d)?;
         let few = narrowed(task, penalty, &columns, &starts, d);
+        check(&few, columns.len(), d)?;
         let here = columns.iter().map(|&column| shift.get(column as usize).copied().unwrap_or(0.0)).collect();
         let own = if shift.is_empty() { Vec::new() } else { here };
         let mut rows = Narrowed { passes: &mut *passes, columns: &columns, shift: own };
@@ -136,11 +136,18 @@ fn is_used(weights: &[f64], column: u32, d: usize) -> bool {
     weights[column as usize..].iter().step_by(d).any(|w| *w != 0.0)
 }
 
-fn check(columns: usize, m: usize, d: usize) -> Result<()> {
+fn check(task: &Task, columns: usize, d: usize) -> Result<()> {
+    let m = task.functions();
     let sums = (m * (columns + 1)).saturating_mul(m * (columns + 1));
     if sums > MOST_SUMS {
         let found = format!("{columns} of {d} columns in use, whose sums are {sums} numbers");
         return Err(Error::shape("X", found, format!("at most {MOST_SUMS} numbers: a smaller C, or rows in memory")));
+    }
+    let needed = task.bytes(columns);
+    if needed > task.memory {
+        let found = format!("{columns} of {d} columns in use, which take {} MB", needed.div_ceil(1_000_000));
+        let allowed = format!("no more than the memory, {} MB: a smaller C, or more memory", task.memory / 1_000_000);
+        return Err(Error::shape("X", found, allowed));
     }
     Ok(())
 }

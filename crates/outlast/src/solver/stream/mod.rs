@@ -69,12 +69,21 @@ const MOST_SAMPLED: usize = 100_000;
 const MOST_MOVED: usize = 4000;
 /// Fewest rows that can be gathered at once, and of a sample.
 const FEWEST: usize = 2000;
+/// So many even where the memory is small.
+const LEAST: usize = 100;
+/// Vectors of the order of theta that a solve without matrices has at the same time, those of pieces of a chunk among them.
+const VECTORS: usize = 40;
 /// Most numbers of the Gram matrices of a pass: 1 GB.
 const MOST_SUMS: usize = 1 << 27;
 /// Numbers of a pass, unless more is allowed: from there on vectors are sent, and no matrices of all columns.
 pub const MOST_SENT: usize = 1 << 22;
-/// Bytes of memory for each of these numbers: sums of a part and of all, the matrices of a step and its factor.
-const SUM_BYTES: usize = 16 * 8;
+/// Bytes of memory for each of these numbers: sums at a point, of all rows so far, of a chunk, and of a piece of it, while rows enter and when they have.
+const SUM_BYTES: usize = 6 * 8;
+/// Bytes for each entry of a step's matrix: as it is, scaled, its factor, and what refines a solution.
+const STEP_BYTES: usize = 5 * 8;
+/// The share of the memory that they may take together, and one part in how many of it for each of several descents at once.
+const STEP_SHARE: (usize, usize) = (2, 3);
+const DESCENT_SHARE: usize = 5;
 /// Bytes of the sums of all pieces of a chunk together, at most, and the share of the memory.
 const PIECE_BYTES: usize = 1 << 26;
 const PIECE_SHARE: usize = 8;
@@ -82,6 +91,8 @@ const PIECE_SHARE: usize = 8;
 const LITTLE: (f64, f64) = (0.1, 5e-5);
 /// Share of the memory for the rows gathered: their solver takes several times as much as they do.
 const SHARE: usize = 12;
+/// Shares of the memory for what solvers of the sample keep beside its rows, with Gram matrices and without.
+const SOLVER_SHARE: (usize, usize) = (8, 2);
 
 /// A penalty sum rate |w|^q.
 #[derive(Debug, Clone)]
@@ -238,6 +249,8 @@ struct Given<'a> {
     little: f64,
     /// Descents that memory has room for at once.
     side_by_side: usize,
+    /// Bytes of what a solver keeps beside its rows.
+    room: usize,
 }
 
 /// A descent, or one call of [`solve`].
@@ -313,14 +326,24 @@ impl Work<'_> {
 
 /// Rows of the sample that a solve with so much memory wants; fewer where there are known to be very many rows, if a start is all it is for.
 pub fn sample_size(cols: usize, classes: usize, memory: usize, rows: Option<u64>) -> usize {
-    let most = room(cols, classes, memory).clamp(FEWEST, MOST_SAMPLED);
+    let most = room(cols, classes, memory, MOST_SAMPLED);
     let functions = if classes == 2 { 1 } else { classes };
     rows.map_or(most, |rows| sampled::solved(most, rows, functions.saturating_mul(cols + 1)))
 }
 
-/// Rows there is room for: features, and what the sample's solver keeps of them.
-fn room(cols: usize, classes: usize, memory: usize) -> usize {
-    memory / SHARE / (8 * (cols + 16)) / if classes == 2 { 1 } else { classes }
+/// Bytes without which there is no solve: vectors of coefficients, the least sample with what its solver keeps, and what the survey tells of every class.
+pub fn least_memory(cols: usize, classes: usize) -> usize {
+    let functions = if classes == 2 { 1 } else { classes };
+    let vectors = (8 * VECTORS).saturating_mul(functions.saturating_mul(cols + 1));
+    let rows = (3 * 8 * LEAST).saturating_mul(cols);
+    vectors.saturating_add(rows).saturating_add((3 * 8 * classes).saturating_mul(cols))
+}
+
+/// Rows there is room for: features, and what the sample's solver keeps of them. Some are needed all the same, unless they alone are too much.
+fn room(cols: usize, classes: usize, memory: usize, most: usize) -> usize {
+    let room = memory / SHARE / (8 * (cols + 16)) / if classes == 2 { 1 } else { classes };
+    let fewest = (2 * memory / SHARE / (4 * cols.max(1))).clamp(LEAST, FEWEST);
+    room.clamp(fewest, most.max(fewest))
 }
 
 /// Solves a linear problem whose rows come in chunks or lie elsewhere.
@@ -367,7 +390,8 @@ pub fn solve(
     if !passes.shift().is_empty() && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS).min(task.memory / SUM_BYTES);
+    let allowed = task.memory / STEP_SHARE.1 * STEP_SHARE.0;
+    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS) || task.bytes(passes.cols()) > allowed;
     match &task.penalty {
         Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, survey, task, penalty, options, control),
         _ => solve_by(passes, survey, task, wide, options, control),
@@ -391,6 +415,13 @@ impl Task {
     fn numbers(&self, cols: usize) -> usize {
         let whole = if matches!(self.shape, Shape::Capped { power, .. } if power < 2.0) { self.functions() } else { 0 };
         (pairs(self.shape, self.functions()) + whole * whole).saturating_mul((cols + 1).saturating_mul(cols + 1))
+    }
+
+    /// Bytes of them and of the matrices of a step.
+    fn bytes(&self, cols: usize) -> usize {
+        let size = self.functions().saturating_mul(cols + 1);
+        let step = size.saturating_mul(size).saturating_mul(STEP_BYTES);
+        self.numbers(cols).saturating_mul(SUM_BYTES).saturating_add(step)
     }
 }
 
@@ -436,9 +467,11 @@ impl<'a> Work<'a> {
             Separable { q: penalty.q, rates: penalty.rates.iter().map(|rate| rate * factor).collect() }
         };
         let separable = task.penalty.as_ref().map(normalised);
-        // the sums and matrices of one more descent, beside all else
-        let side_by_side = (task.memory / (3 * SUM_BYTES) / numbers.max(1)).max(1);
-        let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side };
+        // the sums and matrices of one more descent, or the rows of the sample once more, beside all else
+        let one = if wide { 8 * survey.sample().x.len() } else { task.bytes(cols) };
+        let side_by_side = (task.memory / DESCENT_SHARE / one.max(1)).max(1);
+        let room = task.memory / if wide { SOLVER_SHARE.1 } else { SOLVER_SHARE.0 };
+        let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side, room };
         Ok(given.work(Asking { passes, control, count: survey.passes }, control))
     }
 }
@@ -465,7 +498,7 @@ fn solve_by(
         work.given.little = (LITTLE.0 * options.tolerance).min(LITTLE.1);
     }
     let shrink = (work.given.spec.ridge / ridge(unit, largest)).min(1.0);
-    let most = room(cols, task.classes, task.memory).clamp(FEWEST, MOST_GATHERED);
+    let most = room(cols, task.classes, task.memory, MOST_GATHERED);
     let mut best = match task.shape == Shape::Margin && task.penalty.is_none() {
         true if wide => {
             let starts = work.wide_starts(task, options)?;

@@ -68,6 +68,7 @@ impl Work<'_> {
                 }
                 length = steps[lowest];
                 next_theta = along(length);
+                drop(next);
                 next = self.statistics(&next_theta, width)?;
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
@@ -111,22 +112,17 @@ impl Work<'_> {
 
     /// The largest share of the curvature that is definite.
     fn matrix(&self, sums: &Sums, damping: f64) -> Vec<f64> {
-        let (spec, size, p) = (&self.given.spec, self.given.spec.size(), self.given.spec.order());
-        let mut near = assemble(spec, &sums.near);
-        (0..size).for_each(|at| near[at * size + at] += damping * self.given.metric[at % p]);
-        if !sums.far.is_empty() {
-            let far = assemble(spec, &sums.far);
-            for share in SHARES {
-                let matrix: Vec<f64> = near.iter().zip(&far).map(|(near, far)| near - share * far).collect();
-                let mut strict = matrix.clone();
-                pin(spec, &mut strict, &near);
-                (0..size).for_each(|at| strict[at * size + at] -= margin(spec) * near[at * size + at]);
-                if Factor::definite(&strict, size, size).is_some() {
-                    return matrix;
-                }
+        let (spec, p) = (&self.given.spec, self.given.spec.order());
+        let added = |at: usize| damping * self.given.metric[at % p];
+        for share in SHARES.into_iter().filter(|_| !sums.far.is_empty()) {
+            let (mut matrix, near) = curvature(spec, sums, share, added);
+            pin(spec, &mut matrix, &near);
+            if is_strict(spec, &mut matrix, &near) {
+                drop(matrix);
+                return curvature(spec, sums, share, added).0;
             }
         }
-        near
+        curvature(spec, sums, 0.0, added).0
     }
 
     fn gradient(&self, theta: &[f64], sums: &Sums) -> Vec<f64> {
@@ -138,29 +134,46 @@ impl Work<'_> {
     fn direction(&self, sums: &Sums, gradient: &[f64], damping: f64) -> Option<Vec<f64>> {
         let (spec, size, p) = (&self.given.spec, self.given.spec.size(), self.given.spec.order());
         let negative: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let mut near = assemble(spec, &sums.near);
-        for at in 0..size {
+        let added = |at: usize| {
             let ridge = if (at + 1).is_multiple_of(p) { 0.0 } else { spec.ridge };
-            near[at * size + at] += ridge + damping * self.given.metric[at % p];
-        }
+            ridge + damping * self.given.metric[at % p]
+        };
         let finite = |direction: Vec<f64>| direction.iter().all(|value| value.is_finite()).then_some(direction);
-        if !sums.far.is_empty() {
-            let far = assemble(spec, &sums.far);
-            for share in SHARES {
-                let mut matrix: Vec<f64> = near.iter().zip(&far).map(|(near, far)| near - share * far).collect();
-                pin(spec, &mut matrix, &near);
-                // definite with room to spare
-                let mut strict = matrix.clone();
-                (0..size).for_each(|at| strict[at * size + at] -= margin(spec) * near[at * size + at]);
-                if Factor::definite(&strict, size, size).is_some() {
-                    return Factor::definite(&matrix, size, size).and_then(|factor| finite(factor.solve(&negative)));
-                }
+        for share in SHARES.into_iter().filter(|_| !sums.far.is_empty()) {
+            let (mut matrix, near) = curvature(spec, sums, share, added);
+            pin(spec, &mut matrix, &near);
+            if is_strict(spec, &mut matrix, &near) {
+                return Factor::definite(&matrix, size, size).and_then(|factor| finite(factor.solve(&negative)));
             }
         }
-        let own = near.clone();
-        pin(spec, &mut near, &own);
-        Factor::nearest(&near, size, size).and_then(|factor| finite(factor.solve(&negative)))
+        let (mut matrix, near) = curvature(spec, sums, 0.0, added);
+        pin(spec, &mut matrix, &near);
+        Factor::nearest(&matrix, size, size).and_then(|factor| finite(factor.solve(&negative)))
     }
+}
+
+/// H_0 - share H_tau with what is added to the diagonal, and the diagonal without H_tau. One matrix is held, and made again for another share: several
+/// would not fit where there are many columns.
+fn curvature(spec: &Spec, sums: &Sums, share: f64, added: impl Fn(usize) -> f64) -> (Vec<f64>, Vec<f64>) {
+    let size = spec.size();
+    let mut matrix = vec![0.0; size * size];
+    assemble(spec, &sums.near, 1.0, &mut matrix);
+    (0..size).for_each(|at| matrix[at * size + at] += added(at));
+    let near = (0..size).map(|at| matrix[at * size + at]).collect();
+    if share != 0.0 {
+        assemble(spec, &sums.far, -share, &mut matrix);
+    }
+    (matrix, near)
+}
+
+/// Whether a matrix is definite with room to spare.
+fn is_strict(spec: &Spec, matrix: &mut [f64], near: &[f64]) -> bool {
+    let size = spec.size();
+    let diagonal: Vec<f64> = (0..size).map(|at| matrix[at * size + at]).collect();
+    (0..size).for_each(|at| matrix[at * size + at] -= margin(spec) * near[at]);
+    let strict = Factor::is_definite(matrix, size, size);
+    (0..size).for_each(|at| matrix[at * size + at] = diagonal[at]);
+    strict
 }
 
 /// By how much, next to the part from rows at 0, a Hessian must be definite. Where both parts are of the same rows (capped losses) they cancel to
@@ -172,19 +185,17 @@ fn margin(spec: &Spec) -> f64 {
 /// The second derivative of the smoothed loss.
 #[cfg(test)]
 pub(super) fn hessian(spec: &Spec, sums: &Sums) -> Vec<f64> {
-    let far = assemble(spec, &sums.far);
-    assemble(spec, &sums.near).iter().zip(&far).map(|(near, far)| near - far).collect()
+    curvature(spec, sums, 1.0, |_| 0.0).0
 }
 
-/// The Hessian of Gram matrices: sum over pairs (e_a - e_b)(e_a - e_b)' x G_ab; of losses whose functions are apart one of each
+/// Adds a multiple of the Hessian of Gram matrices: sum over pairs (e_a - e_b)(e_a - e_b)' x G_ab; of losses whose functions are apart one of each
 /// function, or a single one of all.
-fn assemble(spec: &Spec, grams: &[Gram]) -> Vec<f64> {
+fn assemble(spec: &Spec, grams: &[Gram], factor: f64, matrix: &mut [f64]) {
     let (m, p, size) = (spec.functions, spec.order(), spec.size());
-    let mut matrix = vec![0.0; size * size];
     let mut add = |a: usize, b: usize, gram: &Gram, sign: f64| {
         for i in 0..p {
             for j in 0..p {
-                matrix[(a * p + i) * size + b * p + j] += sign * gram.at(i, j);
+                matrix[(a * p + i) * size + b * p + j] += sign * factor * gram.at(i, j);
             }
         }
     };
@@ -192,16 +203,15 @@ fn assemble(spec: &Spec, grams: &[Gram]) -> Vec<f64> {
         if let [whole] = grams
             && !whole.is_empty()
         {
-            (0..size * size).for_each(|at| matrix[at] = whole.at(at / size, at % size));
+            (0..size * size).for_each(|at| matrix[at] += factor * whole.at(at / size, at % size));
         } else if grams.len() == m {
             let filled = grams.iter().enumerate().filter(|(_, gram)| !gram.is_empty());
             filled.for_each(|(function, gram)| add(function, function, gram, 1.0));
         }
-        return matrix;
+        return;
     }
     if m == 1 {
-        grams.iter().filter(|gram| !gram.is_empty()).for_each(|gram| add(0, 0, gram, 1.0));
-        return matrix;
+        return grams.iter().filter(|gram| !gram.is_empty()).for_each(|gram| add(0, 0, gram, 1.0));
     }
     for a in 0..m {
         for b in a + 1..m {
@@ -214,10 +224,9 @@ fn assemble(spec: &Spec, grams: &[Gram]) -> Vec<f64> {
             }
         }
     }
-    matrix
 }
 
-/// Holds what the loss does not determine: without intercept b = 0, with several of them their sum.
+/// Holds what the loss does not determine: without intercept b = 0, with several of them their sum. `near` is a diagonal.
 fn pin(spec: &Spec, matrix: &mut [f64], near: &[f64]) {
     let (m, p, size) = (spec.functions, spec.order(), spec.size());
     let places: Vec<usize> = (0..m).map(|function| function * p + p - 1).collect();
@@ -230,7 +239,7 @@ fn pin(spec: &Spec, matrix: &mut [f64], near: &[f64]) {
             matrix[at * size + at] = 1.0;
         }
     } else if m > 1 && !matches!(spec.shape, Shape::Capped { .. }) {
-        let mean = places.iter().map(|&at| near[at * size + at]).sum::<f64>() / m as f64;
+        let mean = places.iter().map(|&at| near[at]).sum::<f64>() / m as f64;
         let mean = mean.max(f64::MIN_POSITIVE);
         for &a in &places {
             for &b in &places {

@@ -8,6 +8,7 @@ use super::{Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
+use crate::memory::give_back;
 use crate::solver::linear::{Near, Polished, polish};
 use crate::solver::{Options, Status};
 
@@ -63,6 +64,7 @@ impl Work<'_> {
         let width = sampled.width().clamp(NARROWEST, WIDEST.min(self.given.spec.ceiling));
         let last = error(&self.given.spec, self.given.survey.total() as f64).clamp(NARROWEST, width);
         let mut starts = sampled.starts(task.loss, options, width)?;
+        give_back();
         let lowest = match starts.len() {
             1 => self.down(starts.remove(0), width, last)?,
             _ => {
@@ -79,10 +81,14 @@ impl Work<'_> {
 
     /// Answers on the sample: to the loss itself, and to that which is not truncated unless it is the same.
     pub(super) fn wide_starts(&self, task: &Task, options: &Options) -> Result<Vec<Vec<f64>>> {
-        let (own, plain) = Sampled::new(&self.given, self.control).answers(task.loss, options)?;
+        let sampled = Sampled::new(&self.given, self.control);
+        let (own, plain) = sampled.answers(task.loss, options)?;
+        give_back();
         // where no row is given up it is the same one
         let plain = plain.filter(|plain| self.given.movement(&own, plain) > SAME);
-        Ok([Some(own), plain].into_iter().flatten().collect())
+        // fewer rows than coefficients are fitted by noise: then nothing at all may be the better start
+        let nothing = sampled.is_small().then(|| vec![0.0; self.given.spec.size()]);
+        Ok([Some(own), plain, nothing].into_iter().flatten().collect())
     }
 
     /// Newton's method from a start, with widths that fall from one to another.
@@ -109,6 +115,7 @@ impl Work<'_> {
             }
             // where time is up this is the last pass, and what is told is told of this point
             let next = if self.control.out_of_time() { to } else { (NARROWING * width).max(to) };
+            drop(sums);
             sums = self.statistics(&theta, next)?;
             // those that have ended the same width at the same time are known by now
             if self.is_met(&theta, width) {
@@ -136,6 +143,7 @@ impl Work<'_> {
             status: Status::IterationLimit,
         };
         let mut now = Band { theta, half_width: half_width(&sums, most).min(reach), forced: Vec::new() };
+        drop(sums);
         // what the last solve was made of, and the gap it came with
         let mut before: Option<(Band, f64)> = None;
         for round in 0..ROUNDS {
@@ -217,10 +225,10 @@ impl Work<'_> {
     fn finish(&self, found: &Found, now: &Band, options: &Options) -> Result<Polished> {
         let (theta, reach) = (&now.theta, now.half_width);
         let spec = &self.given.spec;
-        let values: Vec<f64> = found.rows.x.iter().map(|x| f64::from(*x) * spec.unit).collect();
-        let x = Dense::new(found.rows.rows(), spec.cols, values)?;
+        let x = Dense::new(found.rows.rows(), spec.cols, &found.rows.x[..])?;
         let near = Near {
             x: &x,
+            unit: spec.unit,
             anchors: &found.rows.codes,
             caps: &found.rows.weights,
             classes: spec.classes,
@@ -231,6 +239,7 @@ impl Work<'_> {
             ceiling: spec.ceiling,
             reach,
             metric: self.given.metric.clone(),
+            room: self.given.room,
         };
         polish(&near, theta, options.seed, &self.control.silent())
     }

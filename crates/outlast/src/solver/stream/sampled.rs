@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Problem, Terms, TwoClass};
 use crate::solver::{self, Options};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Relative gap of the sample's problem.
@@ -44,6 +45,9 @@ pub(super) fn solved(sample: usize, total: u64, size: usize) -> usize {
 fn is_ample(sample: usize, total: u64) -> bool {
     total <= AMPLE.saturating_mul(sample as u64)
 }
+
+/// Matrices of the order of theta that a solver of the sample has at the same time, if it has any.
+const MATRICES: usize = 8;
 
 /// What it takes to solve it; threads may share it.
 #[derive(Clone, Copy)]
@@ -77,6 +81,11 @@ impl<'a> Sampled<'a> {
         Sampled { given, rows: solved(survey.sample().rows(), survey.total(), given.spec.size()), control }
     }
 
+    /// Whether there are more coefficients than rows.
+    pub fn is_small(&self) -> bool {
+        self.rows < self.given.spec.size()
+    }
+
     /// How far off its scores are.
     pub fn width(&self) -> f64 {
         error(&self.given.spec, self.rows as f64)
@@ -85,26 +94,30 @@ impl<'a> Sampled<'a> {
     /// The answers to the loss itself and, where it is truncated, to that which is not.
     pub fn answers(&self, loss: Loss, options: &Options) -> Result<(Vec<f64>, Option<Vec<f64>>)> {
         let own = || self.solve(0..self.rows, loss, options);
+        let plain = || self.solve(0..self.rows, loss.untruncated(), options);
         if !self.given.spec.ceiling.is_finite() {
             return Ok((own()?, None));
         }
-        let (own, plain) = rayon::join(own, || self.solve(0..self.rows, loss.untruncated(), options));
+        if self.given.side_by_side == 1 {
+            return Ok((own()?, Some(plain()?)));
+        }
+        let (own, plain) = rayon::join(own, plain);
         Ok((own?, Some(plain?)))
     }
 
     /// Where descents may begin with a width: ends that differ on the sample.
     pub fn starts(&self, loss: Loss, options: &Options, width: f64) -> Result<Vec<Vec<f64>>> {
+        let ample = is_ample(self.rows, self.given.survey.total());
+        let most = if ample { MOST.1 } else { MOST.0 }.min(self.given.side_by_side);
+        if most == 1 {
+            return Ok(vec![self.solve(0..self.rows, loss, options)?]);
+        }
         let (own, plain) = self.answers(loss, options)?;
         let Some(plain) = plain else { return Ok(vec![own]) };
         let spec = &self.given.spec;
         let widest = WIDEST.min(spec.ceiling);
         let rows = self.rows / PART;
         let from = error(spec, rows as f64).clamp(width, widest.max(width));
-        let ample = is_ample(self.rows, self.given.survey.total());
-        let most = if ample { MOST.1 } else { MOST.0 }.min(self.given.side_by_side);
-        if most == 1 {
-            return Ok(vec![own]);
-        }
         let pieces = match rows < LEAST_PIECE * spec.size() {
             true => 0,
             false if spec.functions > 1 || ample => PIECES.1,
@@ -158,17 +171,23 @@ impl<'a> Sampled<'a> {
     fn solve(&self, rows: Range<usize>, loss: Loss, options: &Options) -> Result<Vec<f64>> {
         let (spec, growth) = (&self.given.spec, self.growth(rows.len()));
         let part = self.given.survey.part(rows);
+        let [even, rare] = part.views();
+        // rows are as they were read; the unit of their features, a power of two, is in the caps
+        let borrowed = rare.rows() == 0 && spec.terms.iter().all(|terms| terms.len() == 1);
         let (mut x, mut anchors, mut caps) = (Vec::new(), Vec::new(), Vec::new());
-        for view in part.views() {
-            for row in 0..view.rows() {
+        for view in [even, rare] {
+            for (row, values) in view.x.chunks_exact(spec.cols).enumerate() {
                 for &(anchor, factor) in spec.terms(view.codes[row]) {
-                    x.extend(view.x[row * spec.cols..(row + 1) * spec.cols].iter().map(|x| f64::from(*x) * spec.unit));
+                    if !borrowed {
+                        x.extend_from_slice(values);
+                    }
                     anchors.push(anchor);
-                    caps.push(growth * factor * view.weight(row) / spec.ridge);
+                    caps.push(growth * factor * view.weight(row) / spec.ridge * spec.unit * spec.unit);
                 }
             }
         }
-        let x = Dense::new(anchors.len(), spec.cols, x)?;
+        let values = if borrowed { Cow::Borrowed(even.x) } else { Cow::Owned(x) };
+        let x = Dense::<f32>::new(anchors.len(), spec.cols, values)?;
         let signs: Vec<f64> = anchors.iter().map(|&anchor| if anchor == 1 { 1.0 } else { -1.0 }).collect();
         let (kernel, intercept) = (&KernelFunction::Linear, spec.intercept);
         let (norm, terms) = (Norm::Squared, Terms::Own);
@@ -186,11 +205,16 @@ impl<'a> Sampled<'a> {
                 intercept,
             }),
         };
-        let options = Options { tolerance: TOLERANCE, start: None, ..options.clone() };
-        let name = if spec.wide { solver::choose::choose("auto", &problem)? } else { solver::linear::NAME };
+        let room = self.given.room.min(options.cache_bytes);
+        let options = Options { tolerance: TOLERANCE, start: None, cache_bytes: room, ..options.clone() };
+        let name = match spec.wide {
+            true if 8 * MATRICES * spec.size() * spec.size() > room => solver::coordinate::NAME,
+            true => solver::choose::choose("auto", &problem)?,
+            false => solver::linear::NAME,
+        };
         let solution = solver::solve(name, &problem, &options, &self.control.silent())?;
         let weights = solution.weights.unwrap_or_default();
         let rows = weights.chunks_exact(spec.cols).zip(&solution.intercepts);
-        Ok(rows.flat_map(|(w, b)| w.iter().chain([b]).copied()).collect())
+        Ok(rows.flat_map(|(w, b)| w.iter().map(|w| w / spec.unit).chain([*b])).collect())
     }
 }

@@ -67,7 +67,7 @@ impl Sums {
         self.blurred += other.blurred;
         self.beyond += other.beyond;
         add(&mut self.gradient, &other.gradient);
-        let pairs = self.near.iter_mut().zip(&other.near).chain(self.far.iter_mut().zip(&other.far));
+        let pairs = self.near.iter_mut().zip(other.near).chain(self.far.iter_mut().zip(other.far));
         pairs.for_each(|(sum, part)| sum.add(part));
         self.within.iter_mut().zip(other.within).for_each(|(sum, part)| *sum += part);
     }
@@ -89,12 +89,14 @@ impl Gram {
         }
         sum.flush();
         let stride = padded(order);
-        Gram((0..order).flat_map(|row| sum.matrix[row * stride..row * stride + row + 1].to_vec()).collect())
+        let mut lower = Vec::with_capacity(order * (order + 1) / 2);
+        (0..order).for_each(|row| lower.extend_from_slice(&sum.matrix[row * stride..row * stride + row + 1]));
+        Gram(lower)
     }
 
-    fn add(&mut self, other: &Gram) {
+    fn add(&mut self, other: Gram) {
         match (self.0.is_empty(), other.0.is_empty()) {
-            (true, _) => self.0.clone_from(&other.0),
+            (true, _) => *self = other,
             (false, true) => {}
             (false, false) => add(&mut self.0, &other.0),
         }

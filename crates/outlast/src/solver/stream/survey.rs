@@ -13,6 +13,7 @@ use super::passes::{Asking, Passes};
 use crate::control::Control;
 use crate::data::{Chunk, ChunkView};
 use crate::error::{Error, Result};
+use crate::memory::give_back;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -177,6 +178,8 @@ impl Survey {
 
     fn arrange(&mut self, order: &[usize]) {
         let mut sample = Chunk::default();
+        let cols = self.sample.x.len() / self.sample.rows().max(1);
+        sample.x.reserve_exact(order.len() * cols);
         order.iter().for_each(|&at| push(&mut sample, &self.sample.view(), at));
         self.numbers = order.iter().map(|&at| self.numbers[at]).collect();
         self.sample = sample;
@@ -186,9 +189,22 @@ impl Survey {
     pub(super) fn with_columns(&self, columns: &[u32]) -> Result<Survey> {
         let d = self.squares.len() / self.rows.len().max(1);
         let pick = |squares: &[f64]| columns.iter().map(|column| squares[*column as usize]).collect::<Vec<_>>();
-        let squares = self.squares.chunks_exact(d.max(1)).flat_map(pick).collect();
-        let (sample, rare) = (some_columns(&self.sample.view(), columns)?, some_columns(&self.rare.view(), columns)?);
-        Ok(Survey { squares, sample, rare, ..self.clone() })
+        Ok(Survey {
+            rows: self.rows.clone(),
+            weighted: self.weighted.clone(),
+            weights: self.weights.clone(),
+            largest_weights: self.largest_weights.clone(),
+            squares: self.squares.chunks_exact(d.max(1)).flat_map(pick).collect(),
+            largest: self.largest,
+            most: self.most,
+            seed: self.seed,
+            limit: self.limit,
+            numbers: self.numbers.clone(),
+            sample: some_columns(&self.sample.view(), columns)?,
+            rare: some_columns(&self.rare.view(), columns)?,
+            stands_for: self.stands_for.clone(),
+            passes: self.passes,
+        })
     }
 
     /// Whether the sample has all rows.
@@ -252,6 +268,7 @@ pub fn survey(passes: &mut dyn Passes, classes: usize, sampled: usize, seed: u64
     let mut survey = Asking { passes: &mut *passes, control, count: 0 }.survey(ask)?;
     survey.shrink();
     survey.ask_for_rare(passes, control)?;
+    give_back();
     Ok(survey)
 }
 

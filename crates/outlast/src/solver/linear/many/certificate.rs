@@ -275,7 +275,7 @@ impl<'a> Mixed<'a> {
                 }
             };
             let mut nothing = vec![(); level.rows()];
-            level.sweep(1, &mut nothing, || PairGrams::new(&level), visit, |total, part| total.merge(part))
+            level.sweep_grams(1, 1, &mut nothing, || PairGrams::new(&level), visit, |total, part| total.merge(part))
         };
         grams.flush();
         if grams.is_empty() {

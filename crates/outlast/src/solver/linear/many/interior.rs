@@ -385,7 +385,7 @@ fn assess(level: &Level, theta: &[f64], rows: &mut [f64]) -> Assessment {
         level.add_rows(block, own, &mut sums.column, &mut sums.dual);
         level.add_rows(block, ahead, &mut sums.column, &mut sums.predictor);
     };
-    let mut sums = level.sweep(FIELDS * k, rows, new, visit, |total, part| {
+    let mut sums = level.sweep_grams(1, FIELDS * k, rows, new, visit, |total, part| {
         total.grams.merge(part.grams);
         add(&mut total.dual, &part.dual);
         add(&mut total.predictor, &part.predictor);

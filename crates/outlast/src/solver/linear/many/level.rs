@@ -14,7 +14,7 @@
 //! sum_{a<b} v_ab (e_a - e_b)(e_a - e_b)' x (x, 1)(x, 1)': one p x p Gram matrix for each pair of classes ([`PairGrams`]).
 
 pub(super) use super::super::level::add;
-use super::super::level::{GramSum, sweep_rows};
+use super::super::level::{GramSum, at_once, sweep_rows};
 use crate::data::{Dense, Design};
 use crate::linalg::{Factor, Isa, dot, padded};
 use rayon::prelude::*;
@@ -58,6 +58,8 @@ pub(super) struct Level<'a> {
     pub linear: Vec<f64>,
     pub constant: f64,
     pub intercept: bool,
+    /// Bytes of the Gram matrices of pieces that wait to be merged.
+    pub room: usize,
     pub isa: Isa,
 }
 
@@ -176,12 +178,27 @@ impl<'a> Level<'a> {
         visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
         merge: impl FnMut(&mut A, A),
     ) -> A {
+        self.sweep_grams(0, width, state, new, visit, merge)
+    }
+
+    /// The same with accumulators that have so many Gram matrices for each pair of classes.
+    pub fn sweep_grams<S: Send, A: Send>(
+        &self,
+        grams: usize,
+        width: usize,
+        state: &mut [S],
+        new: impl Fn() -> A + Sync,
+        visit: impl Fn(&Block, &mut [S], &mut A) + Sync,
+        merge: impl FnMut(&mut A, A),
+    ) -> A {
+        let pairs = self.classes * (self.classes - 1) / 2;
+        let at_once = at_once(self.room, grams * pairs, self.stride());
         let visit = |first: usize, x: &[f64], state: &mut [S], accumulator: &mut A| {
             let range = first..first + state.len() / width;
             let block = Block { first, x, codes: &self.codes[range.clone()], caps: &self.caps[range] };
             visit(&block, state, accumulator);
         };
-        sweep_rows(self.x, PIECES, width, state, new, visit, merge)
+        sweep_rows(self.x, (PIECES, at_once), width, state, new, visit, merge)
     }
 
     /// o_il + f_il of a row in place of f.
@@ -292,6 +309,7 @@ impl Copied {
             linear,
             constant,
             intercept: parent.intercept,
+            room: parent.room,
             isa: parent.isa,
         }
     }

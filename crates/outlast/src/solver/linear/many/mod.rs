@@ -96,6 +96,7 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
         linear: vec![0.0; problem.classes * (problem.x.cols() + 1)],
         constant: 0.0,
         intercept: problem.intercept,
+        room: options.cache_bytes,
         isa: Isa::detect(),
     };
     // few rows are all rare; there the windows' widths alone decide

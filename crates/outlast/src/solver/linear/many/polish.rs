@@ -20,7 +20,7 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
     let widths = vec![0.0; near.anchors.len()];
     let level = Level {
         x: near.x,
-        unit: 1.0,
+        unit: near.unit,
         codes: near.anchors,
         classes: near.classes,
         caps: near.caps,
@@ -30,6 +30,7 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
         linear: near.linear.clone(),
         constant: near.constant,
         intercept: near.intercept,
+        room: near.room,
         isa: Isa::detect(),
     };
     let context = Context { control, seed };

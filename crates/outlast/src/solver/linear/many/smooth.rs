@@ -252,7 +252,7 @@ pub(super) fn evaluate(level: &Level, theta: &[f64], smoothing: Smoothing, f: &m
         }
         level.add_rows(block, &sums.factors, &mut sums.column, &mut sums.gradient);
     };
-    let mut sums = level.sweep(k, f, new, visit, |total, part| {
+    let mut sums = level.sweep_grams(1 + usize::from(!convex), k, f, new, visit, |total, part| {
         total.near.merge(part.near);
         total.far.merge(part.far);
         add(&mut total.gradient, &part.gradient);
@@ -324,7 +324,7 @@ pub(super) fn tail(level: &Level, rows: &mut [Row], smoothing: Smoothing) -> Pai
             }
         }
     };
-    let mut grams = level.sweep(1, rows, || PairGrams::new(level), visit, |total, part| total.merge(part));
+    let mut grams = level.sweep_grams(1, 1, rows, || PairGrams::new(level), visit, |total, part| total.merge(part));
     grams.flush();
     grams
 }
@@ -525,12 +525,15 @@ impl Newton<'_> {
         while fails(self, &trial, slope) && self.damping < 1.0 && trial.distance <= trust {
             self.damping = (10.0 * self.damping).clamp(0.1, 1.0);
             (direction, slope) = self.direction()?;
+            // its matrices are let go before others are made
+            drop(trial);
             trial = self.attempt(&direction, 1.0);
         }
         let mut length = 1.0;
         if fails(self, &trial, slope) || trial.distance > trust {
             let ray = Ray { level: self.level, smoothing: self.smoothing, f: &self.f, next: &self.next };
             length = ray.search(&self.theta, &direction, slope, trust / trial.distance);
+            drop(trial);
             trial = self.attempt(&direction, length);
             if !(trial.evaluation.value < self.current.value) {
                 return None;
@@ -547,11 +550,12 @@ impl Newton<'_> {
 
 /// The factor of near - share far, if that is definite with room to spare.
 fn definite(near: &[f64], far: &[f64], share: f64, size: usize) -> Option<Factor> {
-    let matrix: Vec<f64> = near.iter().zip(far).map(|(near, far)| near - share * far).collect();
-    let mut strict = matrix.clone();
-    (0..size).for_each(|row| strict[row * size + row] -= 0.02 * near[row * size + row]);
-    Factor::definite(&strict, size, size)?;
-    Factor::definite(&matrix, size, size)
+    let mut matrix: Vec<f64> = near.iter().zip(far).map(|(near, far)| near - share * far).collect();
+    let diagonal: Vec<f64> = (0..size).map(|row| matrix[row * size + row]).collect();
+    (0..size).for_each(|row| matrix[row * size + row] -= 0.02 * near[row * size + row]);
+    let strict = Factor::is_definite(&matrix, size, size);
+    (0..size).for_each(|row| matrix[row * size + row] = diagonal[row]);
+    strict.then(|| Factor::definite(&matrix, size, size))?
 }
 
 /// Root mean square difference of two scores between two points.
