@@ -4,8 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up. A module may use itself and whatever stands before it (equal rank: not each other).
-const LAYERS: &[&[&str]] =
-    &[&["error"], &["control", "linalg"], &["data"], &["problem"], &["solver"], &["model"], &["select"], &["io"]];
+const LAYERS: &[&[&str]] = &[
+    &["error"],
+    &["control", "linalg", "memory"],
+    &["data"],
+    &["problem"],
+    &["solver"],
+    &["model"],
+    &["select"],
+    &["io"],
+];
 
 fn rank(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))

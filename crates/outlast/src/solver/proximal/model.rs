@@ -4,20 +4,21 @@
 //! min over u   g'(u - w) + 1/2 (u - w)'(H + shift I)(u - w) + sum rate |u|,       sum_j u_sj = 0 for each column s
 //! ```
 //!
-//! (the constraint with several functions only). A Cholesky factor of the entries that are not 0 minimises over them at once; entries
-//! that would change their sign are set to 0 together if that goes down, else the step ends at the first of them. A sweep of
-//! coordinate descent, which with several functions moves two entries of a column against each other, finds other signs. Both are
-//! repeated until a round gains little. The face comes first: but for the first steps its signs are known from the step before.
+//! (the constraint with several functions only). Sweeps of coordinate descent, which with several functions move two
+//! entries of a column against each other, find the signs; then a Cholesky factor of the entries that are not 0 minimises over
+//! them at once. Entries that would change their sign are set to 0 together if that goes down, else the step ends at
+//! the first of them. Both are repeated until a round gains little.
 
 use super::gram::Gram;
 use crate::linalg::{Isa, solve_one};
 use faer::linalg::solvers::Llt;
 use faer::{Mat, Side};
 
-/// Most rounds of a sweep and a face step.
+/// Most rounds of sweeps and a face step.
 const ROUNDS: usize = 30;
-/// Share of the whole gain below which a round counts as the last: the next Newton step begins where this one ends.
-const ENOUGH: f64 = 0.2;
+const SWEEPS: usize = 2;
+/// Share of the whole gain below which a round counts as the last.
+const ENOUGH: f64 = 5e-2;
 
 /// Lengths at which entries that crossed 0 are set to 0 together, before the step ends at the first of them.
 const LENGTHS: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
@@ -57,10 +58,9 @@ struct Face {
 impl Model<'_> {
     /// Minimises; returns how much the model fell.
     pub(super) fn minimize(&mut self) -> f64 {
-        let mut face = None;
-        let mut total = self.face(&mut face);
+        let (mut total, mut face) = (0.0, None);
         for _ in 0..ROUNDS {
-            let swept = self.sweep();
+            let swept: f64 = (0..SWEEPS).map(|_| self.sweep()).sum();
             total += swept;
             let gained = self.face(&mut face);
             total += gained;

@@ -79,8 +79,9 @@ const MOST_SUMS: usize = 1 << 27;
 pub const MOST_SENT: usize = 1 << 22;
 /// Bytes of memory for each of these numbers: sums at a point, of all rows so far, of a chunk, and of a piece of it, while rows enter and when they have.
 const SUM_BYTES: usize = 6 * 8;
-/// Bytes for each entry of a step's matrix: as it is, scaled, its factor, and what refines a solution.
-const STEP_BYTES: usize = 5 * 8;
+/// Bytes for each entry of a step's matrix: as it is, scaled, its factor, and what refines a solution; with several functions those of the solver of
+/// the sample, which are more.
+const STEP_BYTES: (usize, usize) = (5 * 8, 8 * 8);
 /// The share of the memory that they may take together, and one part in how many of it for each of several descents at once.
 const STEP_SHARE: (usize, usize) = (2, 3);
 const DESCENT_SHARE: usize = 5;
@@ -420,7 +421,8 @@ impl Task {
     /// Bytes of them and of the matrices of a step.
     fn bytes(&self, cols: usize) -> usize {
         let size = self.functions().saturating_mul(cols + 1);
-        let step = size.saturating_mul(size).saturating_mul(STEP_BYTES);
+        let each = if self.functions() == 1 { STEP_BYTES.0 } else { STEP_BYTES.1 };
+        let step = size.saturating_mul(size).saturating_mul(each);
         self.numbers(cols).saturating_mul(SUM_BYTES).saturating_add(step)
     }
 }
