@@ -6,7 +6,7 @@
 //! - the end of a path of smoothed rates q (|w| + e)^(q-1), e falling;
 //! - where a linear system of its size is cheap, discriminant analysis, unless it is far above w = 0 ([`FAR`]);
 //! - the end of the paper's algorithm, so that what is returned is never above that, as long as its steps cost no more than [`STEP`] and they all
-//!   no more than a budget; a path only asks where it leads ([`LEADS`]);
+//!   no more than a budget;
 //! - w = 0; and the start given, if any: with [`Care::Follow`] that one alone.
 //!
 //! Each is followed loosely. The best is changed by a column, one left out or one brought in with a coefficient like the others' and the
@@ -29,7 +29,7 @@ const RATES: [f64; 5] = [1.0, 0.3, 0.1, 0.03, 0.01];
 /// Smoothings, relative to the largest coefficient.
 const SMOOTHINGS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
 /// How many times what f = 0 costs discriminant analysis may cost to be a start.
-const FAR: f64 = 10.0;
+const FAR: f64 = 100.0;
 /// Accuracy of the starts.
 const ROUGH: f64 = 1e-2;
 /// Starts of a race that are followed, and how far above the lowest, relatively, one of them may be.
@@ -49,9 +49,8 @@ const NEWCOMERS: usize = 20;
 const FOLLOWED: usize = 5;
 /// Accuracy of the end where that is cheap: what the paper's algorithm finds in as many steps as it likes is no lower than that.
 const EXACT: f64 = 1e-9;
-/// Relative decrease at which the paper's algorithm ends as a start of a cheap fit, and of a path, which only asks where it leads.
+/// Relative decrease at which the paper's algorithm ends as a start of a cheap fit or of a path.
 const DIGITS: f64 = 1e-7;
-const LEADS: f64 = 1e-4;
 /// Relative difference of two objectives of one point that is rounding.
 const ROUNDING: f64 = 1e-9;
 /// Time between reports of work that goes on in several places.
@@ -318,7 +317,7 @@ pub(super) fn solve_from(
     control: &Control,
 ) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let (found, _) = best_of_all(problem, given, lqa::decrease(options).max(LEADS), options, control)?;
+    let (found, _) = best_of_all(problem, given, lqa::decrease(options).max(DIGITS), options, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
@@ -595,7 +594,7 @@ mod tests {
         let value = |at: usize| ((at * 7919 + 13) % 1009) as f64 / 500.0 - 1.0;
         let x = crate::data::Dense::new(n, d, (0..n * d).map(value).collect::<Vec<f64>>()).unwrap();
         let codes: Vec<u32> = (0..n).map(|row| u32::from(value(row * d) + 0.3 * value(row * d + 1) > 0.0)).collect();
-        for (cap, is_start) in [(1.0, true), (1e-4, false)] {
+        for (cap, is_start) in [(1.0, true), (1e-5, false)] {
             let caps = vec![cap; n];
             let problem = LqProblem {
                 x: &x,
