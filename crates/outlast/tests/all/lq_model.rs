@@ -35,7 +35,8 @@ fn a_path_is_what_separate_fits_find() {
         let path = base.path(&data.dense(), &data.codes[..], &CS).unwrap();
         for (model, c) in path.iter().zip(CS) {
             let cold = fit(&data, &base.clone().c(c));
-            assert!(model.summary.objective <= 1.1 * cold.summary.objective, "{n} x {d} C {c}");
+            let (found, own) = (model.summary.objective, cold.summary.objective);
+            assert!(found <= 1.25 * own, "{n} x {d} C {c}: {found} {own}");
             assert!(model.summary.trace.windows(2).all(|pair| pair[1] <= pair[0]));
         }
     }

@@ -579,7 +579,7 @@ fn a_class_that_the_sample_lacks_is_not_lost() {
             let several = classes == 3 && found[0].summary.truncation.is_some();
             let bound = if many || several { MANY_ENDS } else { CLOSE };
             assert!(at[0] <= wanted * (1.0 + bound), "{} is above {wanted}", at[0]);
-            assert_near(at[1], at[0], SAME);
+            assert_near(at[1], at[0], if many || several { MANY_ENDS } else { SAME });
         }
     }
     // wrong labels enough for the rule to have something to cap
