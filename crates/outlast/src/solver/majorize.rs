@@ -74,7 +74,8 @@ pub struct Report {
     pub status: Status,
 }
 
-/// Runs the loop from the majorizer's current iterate, which `start` describes (the solve that led to it).
+/// Runs the loop from the majorizer's current iterate, which `start` describes (the solve that led to it). Its gap is infinite where no
+/// convex problem led there: then there is none to go back to.
 pub fn run(
     method: &mut dyn Majorizer,
     start: Step,
@@ -127,7 +128,7 @@ pub fn run(
             // what the full solve could not lower is as low as the tolerance can tell
             method.restore();
             report = before;
-            if report.gap > limits.tolerance {
+            if report.gap > limits.tolerance && report.gap < f64::INFINITY {
                 report = polish(method, before, &mut trace, limits, control)?;
                 iterations += report.iterations;
             }

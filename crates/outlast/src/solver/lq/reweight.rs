@@ -218,7 +218,7 @@ fn lead(
     if let Some(expansion) = expansion {
         method.engine.start_multipliers(expansion);
     }
-    let start = Step { gap: 1.0, iterations: 0, status: Status::Inaccurate };
+    let start = Step { gap: f64::INFINITY, iterations: 0, status: Status::Inaccurate };
     let limits = Limits {
         tolerance: effort.tolerance,
         loose: effort.loose,

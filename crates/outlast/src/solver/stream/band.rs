@@ -41,7 +41,8 @@ pub(super) struct Found {
     pub beyond: f64,
     /// Rows whose own margin lies beyond the ceiling.
     pub outliers: u64,
-    /// The linear part that stands for affine terms, functions x p, and its constant.
+    /// The linear part that stands for affine terms, functions x p, and its constant. What terms beyond the ceiling cost is not in it: most of
+    /// the objective may be theirs, and gaps are relative to the rest.
     pub linear: Vec<f64>,
     pub constant: f64,
     /// Gathered terms: rows, the anchor instead of the class, the cap instead of the weight.
@@ -131,9 +132,7 @@ pub(super) fn partition_band(
                         found.rows.codes.push(anchor);
                         found.rows.weights.push(cap);
                     }
-                } else if slack > spec.ceiling {
-                    found.constant += cap * spec.ceiling;
-                } else if let Some(class) = term.label() {
+                } else if let Some(class) = term.label().filter(|_| slack <= spec.ceiling) {
                     found.constant += cap;
                     if m == 1 {
                         factors[row] += if anchor == 1 { -cap } else { cap };

@@ -4,6 +4,7 @@
 //! the metric of the columns' second moments, guards directions that no row of a window supports. A step goes no farther than the smoothing
 //! can tell; one that does not go down is replaced by the best of a dozen on the same ray, which one pass tells.
 
+use super::rounds::half_width;
 use super::sums::{Gram, Sums, pair};
 use super::{Shape, Spec, Work};
 use crate::error::Result;
@@ -22,26 +23,44 @@ const LITTLE_TRUNCATED: f64 = 1e-6;
 /// Farthest that scores move in a step, root mean square, and next to the width the distance of a step that is the last.
 const TRUST: f64 = 0.5;
 const SMALL: f64 = 0.05;
+/// How near to the minimum, next to the reach of what is gathered, is near enough.
+const CLOSE: f64 = 0.2;
+
+/// What comes after a descent.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Then {
+    /// One with a smaller width, whose first pass tells of the last step of this one.
+    Narrower,
+    /// The rows near a kink are gathered, so many at most: where they end is how near to the minimum it must come.
+    Gathering(usize),
+    /// Nothing.
+    Nothing,
+}
+
+/// Where a descent has ended.
+pub(super) struct Reached {
+    pub theta: Vec<f64>,
+    /// Those at theta, but where a smaller width follows perhaps those before the last step.
+    pub sums: Sums,
+    /// Whether any step was worth a pass.
+    pub moved: bool,
+}
 
 impl Work<'_> {
-    /// Lowers the smoothed objective; `sums` are those at `theta`. Where another width follows (`more`), no pass is spent on a last step that is
-    /// small next to this one: the sums are then those before it.
-    pub(super) fn descend(
-        &mut self,
-        mut theta: Vec<f64>,
-        mut sums: Sums,
-        width: f64,
-        more: bool,
-    ) -> Result<(Vec<f64>, Sums)> {
+    /// Lowers the smoothed objective; `sums` are those at `theta`. Where another width follows, no pass is spent on a last step that is
+    /// small next to this one, or gains little.
+    pub(super) fn descend(&mut self, mut theta: Vec<f64>, mut sums: Sums, width: f64, then: Then) -> Result<Reached> {
         let mut damping = LEAST_DAMPING;
         let (most, little) = match self.given.spec.ceiling.is_finite() {
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
             false => (MOST_STEPS, LITTLE),
         };
+        let mut moved = false;
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
             let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else { break };
-            if !(-slope > little.max(0.1 * self.given.little) * value.abs()) || self.control.out_of_time() {
+            let is_little = !(-slope > little.max(0.1 * self.given.little) * value.abs());
+            if self.control.out_of_time() || is_little && then == Then::Nothing {
                 break;
             }
             let along =
@@ -50,9 +69,14 @@ impl Work<'_> {
             let distance = self.given.movement(&theta, &whole);
             let mut length = (TRUST / distance).min(1.0);
             let mut next_theta = along(length);
-            if more && distance <= SMALL * width {
-                theta = next_theta;
-                break;
+            match then {
+                Then::Narrower if distance <= SMALL * width || is_little && distance <= width => {
+                    theta = next_theta;
+                    break;
+                }
+                Then::Gathering(rows) if is_little && distance > CLOSE * half_width(&sums, rows).min(width) => {}
+                _ if is_little => break,
+                _ => {}
             }
             let mut next = self.statistics(&next_theta, width)?;
             if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
@@ -72,12 +96,12 @@ impl Work<'_> {
                 next = self.statistics(&next_theta, width)?;
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
-            (theta, sums) = (next_theta, next);
+            (theta, sums, moved) = (next_theta, next, true);
             if distance * length <= SMALL * width && length > 0.5 {
                 break;
             }
         }
-        Ok((theta, sums))
+        Ok(Reached { theta, sums, moved })
     }
 
     /// A step, and the decrease that it promises, below 0.

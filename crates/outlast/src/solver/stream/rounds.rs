@@ -1,6 +1,7 @@
 //! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
 
 use super::band::{Band, Found};
+use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
 use super::together::Descent;
@@ -66,10 +67,10 @@ impl Work<'_> {
         let mut starts = sampled.starts(task.loss, options, width)?;
         give_back();
         let lowest = match starts.len() {
-            1 => self.down(starts.remove(0), width, last)?,
+            1 => self.down(starts.remove(0), width, last, Then::Gathering(most))?,
             _ => {
                 let descent = |start: Vec<f64>| -> Descent<Option<Descended>> {
-                    Box::new(move |work| work.down_unless_met(start, width, last))
+                    Box::new(move |work| work.down_unless_met(start, width, last, Then::Gathering(most)))
                 };
                 let ends = self.together(starts.into_iter().map(descent).collect())?.into_iter().flatten();
                 ends.reduce(Descended::lower).unwrap_or_else(|| unreachable!("one of them is ahead of the others"))
@@ -92,20 +93,21 @@ impl Work<'_> {
     }
 
     /// Newton's method from a start, with widths that fall from one to another.
-    pub(super) fn down(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Descended> {
-        let end = self.down_unless_met(start, from, to)?;
+    pub(super) fn down(&mut self, start: Vec<f64>, from: f64, to: f64, then: Then) -> Result<Descended> {
+        let end = self.down_unless_met(start, from, to, then)?;
         Ok(end.unwrap_or_else(|| unreachable!("a descent alone meets nobody")))
     }
 
     /// The same; nothing where another descent is ahead.
-    fn down_unless_met(&mut self, start: Vec<f64>, from: f64, to: f64) -> Result<Option<Descended>> {
+    fn down_unless_met(&mut self, start: Vec<f64>, from: f64, to: f64, then: Then) -> Result<Option<Descended>> {
         let mut width = from;
         let mut sums = self.statistics(&start, width)?;
         let bound = self.penalty(&start) + sums.loss;
         let mut theta = start.clone();
         loop {
             let last = width <= to;
-            (theta, sums) = self.descend(theta, sums, width, !last)?;
+            let reached = self.descend(theta, sums, width, if last { then } else { Then::Narrower })?;
+            (theta, sums) = (reached.theta, reached.sums);
             self.post(&theta, width);
             if self.is_met(&theta, width) {
                 return Ok(None);
@@ -113,8 +115,9 @@ impl Work<'_> {
             if last {
                 break;
             }
-            // where time is up this is the last pass, and what is told is told of this point
-            let next = if self.control.out_of_time() { to } else { (NARROWING * width).max(to) };
+            // where time is up this is the last pass, and what is told is told of this point; and where a width has nothing to tell, those next to it have little
+            let at_once = self.control.out_of_time() || !reached.moved;
+            let next = if at_once { to } else { (NARROWING * width).max(to) };
             drop(sums);
             sums = self.statistics(&theta, next)?;
             // those that have ended the same width at the same time are known by now
@@ -212,7 +215,7 @@ impl Work<'_> {
         let theta: Vec<f64> = best.theta.iter().zip(&far.theta).map(|(from, to)| from + step * (to - from)).collect();
         let width = far.half_width.clamp(LEAST_WIDTH, WIDEST.min(self.given.spec.ceiling));
         let sums = self.statistics(&theta, width)?;
-        let (lower, sums) = self.descend(theta.clone(), sums, width, false)?;
+        let Reached { theta: lower, sums, .. } = self.descend(theta.clone(), sums, width, Then::Nothing)?;
         let exact = self.penalty(&lower) + sums.loss;
         if exact <= values[lowest].min(best.objective) {
             return Ok((lower, sums));
@@ -251,7 +254,7 @@ pub(super) fn error(spec: &Spec, rows: f64) -> f64 {
 }
 
 /// The largest width within which no more rows lie than can be gathered.
-fn half_width(sums: &Sums, most: usize) -> f64 {
+pub(super) fn half_width(sums: &Sums, most: usize) -> f64 {
     // room for rows that change sides
     let most = most as u64 / 2;
     match sums.within.iter().position(|&count| count <= most) {

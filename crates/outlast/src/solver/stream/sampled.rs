@@ -6,6 +6,7 @@
 //! the same place are one start. One is given up where it is higher by more than chance allows: losses differ by no more than scores do, so that the difference of two
 //! sums has a standard error of at most sum c / sqrt(rows) times the distance of the scores.
 
+use super::newton::Then;
 use super::passes::{Answer, Asking, Passes, Request};
 use super::rounds::{WIDEST, error};
 use super::{Given, Spec};
@@ -20,9 +21,10 @@ use std::ops::Range;
 
 /// Relative gap of the sample's problem.
 const TOLERANCE: f64 = 1e-4;
-/// Rows that are solved: so many, or so many for each coefficient.
+/// Rows that are solved: so many, so many for each coefficient, or one for so many rows, whose solution takes less than a pass and saves some.
 const ENOUGH: usize = 10_000;
 const FOR_EACH: usize = 500;
+const STANDS_FOR: u64 = 400;
 /// How many times as many rows there may be for a sample to be a good part of them.
 const AMPLE: u64 = 8;
 /// Pieces of the sample that are fitted for further starts: with one function and very many rows, and else, where there are more ends; what part of the sample they are, and their
@@ -39,7 +41,8 @@ const DEVIATIONS: f64 = 4.0;
 
 /// Rows that are solved of a sample of so many, for so many coefficients: all where they are a good part of all there are, and passes cost little next to them.
 pub(super) fn solved(sample: usize, total: u64, size: usize) -> usize {
-    if is_ample(sample, total) { sample } else { sample.min(ENOUGH.max(FOR_EACH.saturating_mul(size))) }
+    let enough = ENOUGH.max(FOR_EACH.saturating_mul(size)).max((total / STANDS_FOR) as usize);
+    if is_ample(sample, total) { sample } else { sample.min(enough) }
 }
 
 fn is_ample(sample: usize, total: u64) -> bool {
@@ -158,7 +161,7 @@ impl<'a> Sampled<'a> {
         let control = self.control.silent();
         let mut held = Held(part.views(), self.given.spec.cols);
         let asking = Asking { passes: &mut held, control: &control, count: 0 };
-        let end = Given { spec, ..self.given.clone() }.work(asking, &control).down(start, from, to)?;
+        let end = Given { spec, ..self.given.clone() }.work(asking, &control).down(start, from, to, Then::Nothing)?;
         Ok((end.theta.clone(), end.objective()))
     }
 

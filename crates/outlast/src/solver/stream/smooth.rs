@@ -7,6 +7,7 @@
 //! certificate.
 
 use super::band::Band;
+use super::newton::{Reached, Then};
 use super::rounds::Best;
 use super::sums::Sums;
 use super::together::Descent;
@@ -69,7 +70,7 @@ impl Work<'_> {
             let width = widths[at];
             let sums = self.statistics(&theta, width)?;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
-            let (next, sums) = self.descend(theta, sums, width, false)?;
+            let Reached { theta: next, sums, .. } = self.descend(theta, sums, width, Then::Nothing)?;
             theta = next;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
             let added = sums.blurred.abs() / self.value(&theta, &sums);
