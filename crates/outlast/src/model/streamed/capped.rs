@@ -51,7 +51,7 @@ impl Capped {
             true => (Shape::Margin, Loss::hinge()),
             false => (Shape::Capped { power: self.power, cap }, Loss::hinge()),
         };
-        let task = Task {
+        let mut task = Task {
             classes: k,
             terms: (0..k).map(|class| vec![(class as u32, prepared.caps[class])]).collect(),
             shape,
@@ -62,6 +62,11 @@ impl Capped {
             memory: request.memory,
             sums: request.sums,
         };
+        if cap.is_finite() && shape != Shape::Margin {
+            // the cap decides which rows count, and so where a descent ends: another one begins where all of them do
+            let uncapped = Capped { cap: Cap::At(f64::INFINITY), ..self.clone() };
+            task.starts.extend(start_of(prepared.on_sample(&uncapped, request)?));
+        }
         let options: Options = self.common.options(self.common.tol, None);
         let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
         Ok(prepared.model(&self.common, found, asked, rows.cols(), request))

@@ -44,8 +44,12 @@ const LOOSE: f64 = 0.05;
 /// Multiplications that are not worth counting.
 const CHEAP: f64 = 1e6;
 /// Interior point steps whose work the engine may spend before it leaves the problem to them: without and with a start. On sparse
-/// solutions it needs much less than one, on dense ones more than all of them would.
+/// solutions it needs much less than one, on dense ones more than all of them would. With fewer columns than rows its own equations are the
+/// smaller ones, and it may spend the work of a whole solution.
 const WAIT: (f64, f64) = (0.25, 2.0);
+const WAIT_TALL: f64 = 30.0;
+/// How many times the work spent so far a last attempt may take.
+const LAST: f64 = 10.0;
 /// Accuracy asked for next to the solution, where a step is exact.
 const FINE: f64 = 1e-7;
 /// Damping: first and least, relative to the stiffness, and most, relative to the curvature (`Engine::stiffness`).
@@ -244,19 +248,15 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.allowed = CHEAP;
         let (mut waited, mut status) = (0, Status::IterationLimit);
         let (mut last, mut leap) = (f64::INFINITY, 1);
+        let mut tried = false;
         for round in 0..MOST_ROUNDS {
             let before = self.iterations;
             let Some((local, violators)) = self.descend(sigma, accuracy, limit, control)? else {
                 // the face is dense, or there is no other way than on
-                self.allowed = self.interior_work().map_or(f64::INFINITY, |work| wait * work);
+                self.allowed = self.interior_work().map_or(f64::INFINITY, |work| self.patience(wait) * work);
                 if self.work > self.allowed {
-                    self.allowed = f64::INFINITY;
-                    if self.interior(tolerance, control)? {
-                        sigma = self.rows.largest_cap();
-                        self.damping = NEAR.0;
-                        self.near = true;
-                        accuracy = (0.1 * tolerance).clamp(1e-13, FINE);
-                    }
+                    tried = true;
+                    (sigma, accuracy) = self.from_inside(tolerance, control)?.unwrap_or((sigma, accuracy));
                 }
                 continue;
             };
@@ -278,6 +278,15 @@ impl<'a, R: Rows> Engine<'a, R> {
                 waited = 0;
             }
             if waited >= PATIENCE {
+                let most = LAST * self.work.max(CHEAP);
+                let affordable = self.interior_work().is_some_and(|work| WAIT_TALL * work <= most);
+                if !std::mem::replace(&mut tried, true)
+                    && affordable
+                    && let Some(near) = self.from_inside(tolerance, control)?
+                {
+                    ((sigma, accuracy), waited) = (near, 0);
+                    continue;
+                }
                 status = Status::Inaccurate;
                 break;
             }
@@ -307,6 +316,21 @@ impl<'a, R: Rows> Engine<'a, R> {
             status => status,
         };
         Ok(Step { gap, iterations: self.iterations, status })
+    }
+
+    /// Interior point steps whose work may be spent.
+    fn patience(&self, wait: f64) -> f64 {
+        if self.is_tall() { wait.max(WAIT_TALL) } else { wait }
+    }
+
+    /// Next to the solution by the interior point method, once; from there on sigma and the accuracy are these.
+    fn from_inside(&mut self, tolerance: f64, control: &Control) -> Result<Option<(f64, f64)>> {
+        self.allowed = f64::INFINITY;
+        if !self.interior(tolerance, control)? {
+            return Ok(None);
+        }
+        (self.damping, self.near) = (NEAR.0, true);
+        Ok(Some((self.rows.largest_cap(), (0.1 * tolerance).clamp(1e-13, FINE))))
     }
 
     /// sigma such that multipliers cross their box in a few steps, or what |x_j'V| <= rate leaves of the box.

@@ -132,7 +132,7 @@ pub(super) fn partition_band(
                         found.rows.codes.push(anchor);
                         found.rows.weights.push(cap);
                     }
-                } else if let Some(class) = term.label().filter(|_| slack <= spec.ceiling) {
+                } else if let (Some(class), true) = (term.label(), slack <= spec.ceiling) {
                     found.constant += cap;
                     if m == 1 {
                         factors[row] += if anchor == 1 { -cap } else { cap };

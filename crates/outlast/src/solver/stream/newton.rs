@@ -15,6 +15,8 @@ const LEAST_DAMPING: f64 = 1e-8;
 /// Most steps for one width; the convex problem's converge, those of the truncated one become many and small.
 const MOST_STEPS: usize = 20;
 const MOST_TRUNCATED: usize = 12;
+/// Of a capped square, which has no width that falls: all steps are taken here.
+const MOST_SMOOTH: usize = 100;
 /// Points of a ray.
 const RAY: usize = 12;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
@@ -42,8 +44,8 @@ pub(super) struct Reached {
     pub theta: Vec<f64>,
     /// Those at theta, but where a smaller width follows perhaps those before the last step.
     pub sums: Sums,
-    /// Whether any step was worth a pass.
-    pub moved: bool,
+    /// Whether no step was worth a pass.
+    pub idle: bool,
 }
 
 impl Work<'_> {
@@ -51,11 +53,13 @@ impl Work<'_> {
     /// small next to this one, or gains little.
     pub(super) fn descend(&mut self, mut theta: Vec<f64>, mut sums: Sums, width: f64, then: Then) -> Result<Reached> {
         let mut damping = LEAST_DAMPING;
+        let smooth = matches!(self.given.spec.shape, Shape::Capped { power: 2.0, .. });
         let (most, little) = match self.given.spec.ceiling.is_finite() {
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
+            false if smooth => (MOST_SMOOTH, LITTLE),
             false => (MOST_STEPS, LITTLE),
         };
-        let mut moved = false;
+        let (mut moved, mut idle) = (false, false);
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
             let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else { break };
@@ -69,14 +73,16 @@ impl Work<'_> {
             let distance = self.given.movement(&theta, &whole);
             let mut length = (TRUST / distance).min(1.0);
             let mut next_theta = along(length);
-            match then {
-                Then::Narrower if distance <= SMALL * width || is_little && distance <= width => {
-                    theta = next_theta;
-                    break;
-                }
-                Then::Gathering(rows) if is_little && distance > CLOSE * half_width(&sums, rows).min(width) => {}
-                _ if is_little => break,
-                _ => {}
+            let is_near = distance <= SMALL * width || is_little && distance <= width;
+            if then == Then::Narrower && is_near {
+                (theta, idle) = (next_theta, is_little && !moved);
+                break;
+            }
+            // rows are gathered next: what counts is how near the minimum is, and not what is gained on the way
+            let is_far = matches!(then, Then::Gathering(rows) if distance > CLOSE * half_width(&sums, rows).min(width));
+            if is_little && !is_far {
+                idle = !moved;
+                break;
             }
             let mut next = self.statistics(&next_theta, width)?;
             if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
@@ -97,11 +103,11 @@ impl Work<'_> {
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
             (theta, sums, moved) = (next_theta, next, true);
-            if distance * length <= SMALL * width && length > 0.5 {
+            if distance * length <= SMALL * width && length > 0.5 && !smooth {
                 break;
             }
         }
-        Ok(Reached { theta, sums, moved })
+        Ok(Reached { theta, sums, idle })
     }
 
     /// A step, and the decrease that it promises, below 0.

@@ -116,7 +116,7 @@ impl Work<'_> {
                 break;
             }
             // where time is up this is the last pass, and what is told is told of this point; and where a width has nothing to tell, those next to it have little
-            let at_once = self.control.out_of_time() || !reached.moved;
+            let at_once = self.control.out_of_time() || reached.idle;
             let next = if at_once { to } else { (NARROWING * width).max(to) };
             drop(sums);
             sums = self.statistics(&theta, next)?;

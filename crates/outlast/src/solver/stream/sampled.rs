@@ -21,10 +21,11 @@ use std::ops::Range;
 
 /// Relative gap of the sample's problem.
 const TOLERANCE: f64 = 1e-4;
-/// Rows that are solved: so many, so many for each coefficient, or one for so many rows, whose solution takes less than a pass and saves some.
+/// Rows that are solved: so many, so many for each coefficient, or one for so many rows up to a number, whose solution takes less than a pass and saves some.
 const ENOUGH: usize = 10_000;
 const FOR_EACH: usize = 500;
 const STANDS_FOR: u64 = 400;
+const AT_MOST: u64 = 50_000;
 /// How many times as many rows there may be for a sample to be a good part of them.
 const AMPLE: u64 = 8;
 /// Pieces of the sample that are fitted for further starts: with one function and very many rows, and else, where there are more ends; what part of the sample they are, and their
@@ -41,7 +42,7 @@ const DEVIATIONS: f64 = 4.0;
 
 /// Rows that are solved of a sample of so many, for so many coefficients: all where they are a good part of all there are, and passes cost little next to them.
 pub(super) fn solved(sample: usize, total: u64, size: usize) -> usize {
-    let enough = ENOUGH.max(FOR_EACH.saturating_mul(size)).max((total / STANDS_FOR) as usize);
+    let enough = ENOUGH.max(FOR_EACH.saturating_mul(size)).max((total / STANDS_FOR).min(AT_MOST) as usize);
     if is_ample(sample, total) { sample } else { sample.min(enough) }
 }
 

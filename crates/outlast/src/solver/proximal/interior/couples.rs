@@ -51,10 +51,10 @@ impl Couples {
         (0..self.len()).map(at).sum()
     }
 
-    /// Aims at x z = center; if `bent`, less what the last direction says of the product dx dz.
-    pub(super) fn aim(&mut self, center: f64, bent: bool) {
+    /// Aims at x z = center, less a share of what the last direction says of the product dx dz.
+    pub(super) fn aim(&mut self, center: f64, bent: f64) {
         for k in 0..self.x.len() {
-            let second = if bent { self.dx[k] * self.dz[k] } else { 0.0 };
+            let second = if bent > 0.0 { bent * self.dx[k] * self.dz[k] } else { 0.0 };
             self.target[k] = center - self.x[k] * self.z[k] - second;
         }
     }

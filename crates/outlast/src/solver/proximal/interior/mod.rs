@@ -7,8 +7,8 @@
 //! ```text
 //! repeat                                          x z: the products that vanish at the solution, see `terms` and `entries`
 //!   normal equations, one row per row of the design (see `normal`), factored once and used twice:
-//!   towards x z = 0; then towards x z = (what that left)^3 / (what there was)^2, with dx dz taken into account
-//!   primal and dual step lengths that keep all signs
+//!   towards x z = 0; then towards x z = (what that left)^3 / (what there was)^2, with dx dz taken into account as far as the first went
+//!   primal and dual step lengths that keep all signs; where these are short, a third time towards half of what there was
 //! until sum x z <= goal x objective
 //! ```
 //!
@@ -36,8 +36,12 @@ use terms::Terms;
 const MOST_STEPS: usize = 60;
 /// Most unknowns of the normal equations.
 const MOST_UNKNOWNS: usize = 5000;
-/// Steps without smaller products after which rounding is taken to be the reason.
-const PATIENCE: usize = 4;
+/// Steps without smaller products after which rounding is taken to be the reason. With a large C products differ by orders of magnitude at
+/// first, and the first steps do no more than bring them together.
+const PATIENCE: usize = 24;
+/// A step shorter than this is made again towards a share of the products there are, without a second order.
+const SHORT: f64 = 0.1;
+const CENTRED: f64 = 0.5;
 /// Columns at first, per unknown of the normal equations.
 const COLUMNS: usize = 2;
 /// Share of its bound above which a column enters, and below which it leaves.
@@ -68,7 +72,7 @@ impl Inside {
         [&self.terms.pieces, &self.terms.rests, &self.entries.plus, &self.entries.minus]
     }
 
-    fn aim(&mut self, center: f64, bent: bool) {
+    fn aim(&mut self, center: f64, bent: f64) {
         self.terms.pieces.aim(center, bent);
         self.terms.rests.aim(center, bent);
         self.entries.plus.aim(center, bent);
@@ -120,8 +124,12 @@ impl<R: Rows> Engine<'_, R> {
         let unknowns = count * size;
         let most = COLUMNS as f64 * unknowns;
         let work = spread_work(&self.columns, groups, most, self.rows.functions()) + unknowns.powi(3) / 3.0;
-        // with fewer columns than rows the engine's own equations are the smaller ones
-        (unknowns <= MOST_UNKNOWNS as f64 && self.columns.cols() >= groups.len()).then_some(work)
+        (unknowns <= MOST_UNKNOWNS as f64).then_some(work)
+    }
+
+    /// Whether there are fewer columns than rows.
+    pub(super) fn is_tall(&self) -> bool {
+        self.groups.as_ref().is_some_and(|groups| self.columns.cols() < groups.len())
     }
 
     /// Goes next to the solution from nowhere. Returns whether it got there; if not, nothing has changed.
@@ -171,12 +179,18 @@ impl<R: Rows> Engine<'_, R> {
             else {
                 break;
             };
-            inside.aim(0.0, false);
+            inside.aim(0.0, 0.0);
             self.direction(inside, &normal, groups, &pulled);
-            let reached = inside.center_after(inside.room());
-            inside.aim(center * (reached / center).powi(3), true);
-            let free = self.direction(inside, &normal, groups, &pulled);
-            let (primal, dual) = inside.room();
+            let room = inside.room();
+            let reached = inside.center_after(room);
+            inside.aim(center * (reached / center).powi(3), room.0 * room.1);
+            let mut free = self.direction(inside, &normal, groups, &pulled);
+            let (mut primal, mut dual) = inside.room();
+            if primal.min(dual) < SHORT {
+                inside.aim(CENTRED * center, 0.0);
+                free = self.direction(inside, &normal, groups, &pulled);
+                (primal, dual) = inside.room();
+            }
             inside.terms.advance(primal, dual);
             inside.entries.advance(primal, dual);
             for (&slot, steps) in inside.free.iter().zip(free.chunks_exact(m)) {
