@@ -382,6 +382,46 @@ def test_capped_and_lq_machines(k, cluster):
     assert np.mean(beyond > rule.cap_) == pytest.approx(0.1, abs=0.02)
 
 
+def capped_squares(theta, Z, sign, C, cap):
+    """The objective of a capped squared hinge, the last entry of theta being the intercept."""
+    return 0.5 * theta[:-1] @ theta[:-1] + C * np.minimum(np.maximum(0, 1 - sign * (Z @ theta)) ** 2, cap).sum()
+
+
+def lowered(theta, Z, sign, C, cap, rounds=20):
+    """Majorise-minimise steps with Newton's method for each: rows beyond the cap are left out, then the squares of the others are minimised."""
+    ridge = np.diag(np.r_[np.ones(len(theta) - 1), 0.0])
+    for _ in range(rounds):
+        kept = np.maximum(0, 1 - sign * (Z @ theta)) ** 2 < cap
+        A, y = Z[kept], sign[kept]
+        for _ in range(20):
+            active = 1 - y * (A @ theta) > 0
+            R = A[active]
+            step = np.linalg.solve(ridge + 2 * C * R.T @ R, ridge @ theta - 2 * C * R.T @ (y[active] - R @ theta))
+            theta = theta - step
+            if np.abs(step).max() < 1e-12:
+                break
+    return theta
+
+
+@pytest.mark.parametrize("d", [20, 100])
+def test_capped_squares_of_classes_that_overlap(d):
+    """Where rows lie near their cap steps are many and small; the end is one that others can't lower."""
+    rng = np.random.default_rng(d)
+    n, C, cap = 50_000, 0.1, 2.0
+    y = rng.integers(0, 2, n)
+    X = (rng.standard_normal((n, d)) + 0.3 * (2 * y[:, None] - 1) * rng.standard_normal(d)).astype(np.float32).astype(float)
+    y = np.where(rng.random(n) < 0.1, 1 - y, y)
+    model = od.CappedSVC(C, p=2.0, cap=cap, memory=SMALL).fit(da.from_array(X, chunks=(20_000, d)), y)
+    assert model.solver_ == "linear-stream" and model.status_ == "converged"
+    Z, sign = np.column_stack([X, np.ones(n)]), np.where(y == 1, 1.0, -1.0)
+    theta = np.r_[model.coef_[0], model.intercept_]
+    here = capped_squares(theta, Z, sign, C, cap)
+    assert model.objective_ == pytest.approx(here, rel=1e-9)
+    assert capped_squares(lowered(theta, Z, sign, C, cap), Z, sign, C, cap) >= here * (1 - CLOSE)
+    # another start may lead to another end
+    assert here <= outlast.CappedSVC(C, p=2.0, cap=cap).fit(X, y).objective_ * (1 + 20 * CLOSE)
+
+
 @pytest.mark.parametrize("k, n", [(2, 34_000), (3, 14_000)])
 def test_weights_of_rows_with_every_method_on_workers(k, n, cluster):
     X, y = rows(n=n, k=k, d=4)

@@ -55,6 +55,22 @@ def test_the_convex_cases_reach_the_judge_s_minimum(q, k, shape, costly):
         assert 0 < model.n_features_selected_ < shape[1]
 
 
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+@pytest.mark.parametrize("C", [10.0, 300.0])
+def test_correlated_columns_and_a_large_C_reach_the_judge_s_minimum(C, k):
+    """More rows than columns, which depend on each other: here steps of the augmented Lagrangian alone come to a halt."""
+    rng = np.random.default_rng(k)
+    X = rng.standard_normal((150, 50)) @ rng.standard_normal((50, 50))
+    X /= X.std(axis=0)
+    y = (X[:, :3] @ rng.standard_normal((3, k)) + 0.5 * rng.standard_normal((150, k))).argmax(axis=1)
+    y[:k] = np.arange(k)
+    cost = prices(k)
+    model = LqSVC(C, cost=cost, tol=TOL).fit(X, y)
+    assert model.status_ == "converged" and model.gap_ <= TOL
+    assert model.objective_ == pytest.approx(judge.minimum(X, y, C, 1.0, cost, k), rel=CLOSE)
+    assert 0 < model.n_features_selected_ <= 50
+
+
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("q", [0.3, 0.7])
 def test_powers_below_one_end_in_a_better_place_than_the_paper_s_algorithm(k, q):
