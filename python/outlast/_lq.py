@@ -78,7 +78,8 @@ class LqSVC(FileFits):
     objective_ : float
         The value of the objective.
     objective_trace_ : ndarray
-        The objective at the start and after each step. It never rises.
+        The objective at the start and after each majorise-minimise step, which never rises; with q >= 1 there is one convex problem, and one
+        value.
     n_iter_ : int
         Majorise-minimise steps, at least 1.
     status_ : {"converged", "inaccurate", "iteration_limit", "time_limit"}

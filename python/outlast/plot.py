@@ -173,11 +173,14 @@ def coefficient_path(model: LqSVCCV, q: float | None = None, ax: Axes | None = N
     paths = model.coefs_path_[at[0]][order]
     chosen = np.abs(paths[int(np.argmin(np.abs(model.Cs_[order] - model.C_)))])
     named = set(np.argsort(-chosen, axis=None, kind="stable")[: min(_NAMED, np.count_nonzero(chosen))].tolist())
+    # a colour for each column, a style for each class
+    used = np.flatnonzero(np.any(paths != 0, axis=(0, 1))).tolist()
+    colours = {column: _COLOURS[at % len(_COLOURS)] for at, column in enumerate(used)}
     for line, (function, column) in enumerate(np.ndindex(chosen.shape)):
         path = paths[:, function, column]
         if np.any(path != 0):
             label = _coefficient_name(model, function, column) if line in named else None
-            ax.plot(model.Cs_[order], path, linestyle=_STYLES[function % len(_STYLES)], label=label)
+            ax.plot(model.Cs_[order], path, linestyle=_STYLES[function % len(_STYLES)], color=colours[column], label=label)
     if named:
         ax.legend(fontsize="small")
     ax.axhline(0.0, color="grey", linewidth=0.5)

@@ -21,9 +21,11 @@ use crate::solver::{Care, Options, Solution, Start, lq};
 /// Most steps unless asked otherwise: the paper's algorithm takes hundreds.
 const MAX_ITER: usize = 1000;
 
-/// Lists of all coefficients that a fit holds at a time: rates, sums and points; for q < 1 some ten starts and where they lead as well.
+/// Lists of all coefficients that a fit holds at a time: rates, sums and points; for q < 1 some ten starts and where they lead as well, and
+/// for q > 1 what an interior point method knows of each.
 const COPIES: usize = 8;
 const COPIES_OF_STARTS: usize = 24;
+const COPIES_INSIDE: usize = 40;
 
 /// Parameters of the L_q machine.
 ///
@@ -325,7 +327,11 @@ impl Lq {
 
 /// Lists of all coefficients that a fit holds at a time.
 pub(crate) fn copies(q: f64) -> usize {
-    if q < 1.0 { COPIES_OF_STARTS } else { COPIES }
+    match q {
+        q if q < 1.0 => COPIES_OF_STARTS,
+        q if q > 1.0 => COPIES_INSIDE,
+        _ => COPIES,
+    }
 }
 
 /// Refuses more columns than there is memory for that many copies of the coefficients of.
