@@ -11,7 +11,8 @@
 //! is what the problem of the gathered rows and the problem of all rows differ by there.
 
 use super::Spec;
-use super::sums::{Scored, Term, sweep};
+use super::sums::{Scored, sweep};
+use super::term::Term;
 use crate::data::{Chunk, ChunkView};
 
 /// Where terms are affine.

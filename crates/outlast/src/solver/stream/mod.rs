@@ -4,7 +4,7 @@
 //! P(theta) = rho/2 sum_j |w_j|^2 + sum_i sum_terms c min(h(z), tau),      h(z) = max(0, max_l z_l),   intercepts unpenalised
 //! ```
 //!
-//! in the units of the in-memory solver ([`linear`](super::linear)): one function for two classes, else k; `sums` says what a term is.
+//! in the units of the in-memory solver ([`linear`](super::linear)): one function for two classes, else k; `term` says what a term is.
 //! No state is kept for a row. What a pass over the data yields are sums over rows, of a size that does not depend on their number, and
 //! the sums of parts add up to the sums of all, wherever the parts lie: [`Passes`] is all that the solver sees of them.
 //!
@@ -37,6 +37,7 @@ mod separable;
 mod smooth;
 mod sums;
 mod survey;
+mod term;
 mod together;
 mod wide;
 

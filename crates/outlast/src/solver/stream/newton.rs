@@ -5,7 +5,8 @@
 //! can tell; one that does not go down is replaced by the best of a dozen on the same ray, which one pass tells.
 
 use super::rounds::half_width;
-use super::sums::{Gram, Sums, pair};
+use super::sums::{Gram, Sums};
+use super::term::pair;
 use super::{Shape, Spec, Work};
 use crate::error::Result;
 use crate::linalg::{Factor, dot};

@@ -8,7 +8,8 @@
 //! diagonal, by conjugate gradients of its own that ask nobody. The share is 1 until a direction bends down, and 0 from then on.
 
 use super::apart::{Power, residuals, sign};
-use super::sums::{Scored, State, Sums, Term, sweep};
+use super::sums::{Scored, State, Sums, sweep};
+use super::term::Term;
 use super::{Shape, Spec, Work};
 use crate::data::ChunkView;
 use crate::error::Result;
