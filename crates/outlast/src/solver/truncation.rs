@@ -139,6 +139,11 @@ pub(super) trait Convex<P: Bounded> {
     /// Goes back to a remembered point. Dual variables that certify it better may be kept.
     fn go_to(&mut self, point: &Self::Point);
 
+    /// Goes back to a remembered point with the dual variables found since, which certify it as well.
+    fn go_back(&mut self, point: &Self::Point) {
+        self.go_to(point);
+    }
+
     /// beta, w and b in the caller's units.
     fn answer(&self) -> Answer;
 }
@@ -195,6 +200,39 @@ pub(super) fn solve<P: Bounded, S: Convex<P>>(
 ) -> Result<Solution> {
     let bound = problem.untruncated();
     let start = solver.minimize(&bound, options.tolerance, control)?;
+    descend(problem, bound, start, options, control, solver, name)
+}
+
+/// As [`solve`], but from the solver's current point, whose penalty has the bound that touches there: the first convex problem is that of
+/// the bound that touches at it, so that the end is no higher than the point.
+pub(super) fn follow<P: Bounded, S: Convex<P>>(
+    problem: &P,
+    options: &Options,
+    control: &Control,
+    solver: &mut S,
+    name: &'static str,
+) -> Result<Solution> {
+    let decision = solver.decision();
+    let (point, before) = (solver.point(), solver.penalty() + problem.total(&decision));
+    let bound = problem.bound(&decision, None);
+    let start = solver.minimize(&bound, options.tolerance, control)?;
+    if !(solver.penalty() + problem.total(&solver.decision()) <= before) {
+        // as low as the tolerance can tell
+        solver.go_back(&point);
+    }
+    descend(problem, bound, start, options, control, solver, name)
+}
+
+/// Runs the loop from the solver's current point, which minimises a bound, if that is not all.
+fn descend<P: Bounded, S: Convex<P>>(
+    problem: &P,
+    bound: P::Bound,
+    start: Step,
+    options: &Options,
+    control: &Control,
+    solver: &mut S,
+    name: &'static str,
+) -> Result<Solution> {
     let mut method = Truncating { problem, solver, bound, saved: None };
     let convex = problem.is_convex() && method.solver.is_convex();
     let report = if !convex && start.status != Status::TimeLimit {

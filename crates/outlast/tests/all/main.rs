@@ -34,6 +34,7 @@ mod newton;
 mod parquet;
 mod path;
 mod proximal;
+mod proximal_constants;
 mod proximal_dense;
 mod proximal_hostile;
 mod proximal_identities;

@@ -29,7 +29,7 @@ fn many_classes_with_k_2_are_two_classes() {
 #[test]
 fn truncated_paths_fall_to_critical_points() {
     for (k, n, d, cap, truncation) in
-        [(2, 120, 5, 1.0, -1.0), (2, 80, 40, 0.5, 0.0), (3, 100, 6, 1.0, -0.5), (4, 80, 10, 0.5, -1.0 / 3.0)]
+        [(2, 120, 5, 1.0, -1.0), (2, 80, 40, 2.0, 0.0), (3, 100, 6, 1.0, -0.5), (4, 80, 10, 0.5, -1.0 / 3.0)]
     {
         for base in [Loss::hinge(), Loss::logistic()] {
             let data = Data::new(n, d, k, cap, 41);

@@ -11,6 +11,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `starts`, `machine` | where descents begin and which end is taken, for two classes and for k |
+//! | `constant` | the best constant function |
 //! | `engine` | multipliers, Newton steps, working set |
 //! | `interior` | another way next to the solution, where it is dense |
 //! | `model` | the quadratic model with the penalty |
@@ -26,23 +28,25 @@
 mod apart;
 mod certificate;
 mod columns;
+mod constant;
 mod engine;
 mod gram;
 mod interior;
+mod machine;
 mod many;
 mod model;
 mod rows;
+mod starts;
 mod two;
 mod weighted;
 
 use super::majorize::Step;
-use super::truncation::{self, Answer, Convex};
-use super::{Options, Solution, lq};
+use super::truncation::{Answer, Convex};
+use super::{Options, Solution, Start};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::lq::{size, touching};
-use crate::problem::{KernelFunction, Loss, LqProblem, Majorant, ManyClass, Norm, Terms, TwoClass};
-use columns::Columns;
+use crate::problem::{Majorant, ManyClass, Terms, TwoClass};
 pub(in crate::solver) use columns::{by_column, pieces, units};
 use engine::Engine;
 use many::Many;
@@ -56,21 +60,9 @@ const SAME: f64 = 1e-12;
 /// The solver's name.
 pub const NAME: &str = "proximal-newton";
 
-/// Rates of the l1 problems that sum |w|^q is started from: w = 0 is a local minimum, and zeros stay.
-const STARTS: [f64; 3] = [1.0, 0.1, 0.01];
-
 /// Solves a problem with two classes.
 pub fn solve(problem: &TwoClass, options: &Options, control: &Control) -> Result<Solution> {
-    let unit = unit_of(problem.caps);
-    let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    let more = rates_of_lq(problem, options, control)?;
-    best_of(problem.norm, problem.kernel, problem.x.cols(), more, |rates, power| {
-        let rows = Two { base: problem.loss.base(), signs: problem.signs, caps: caps.clone() };
-        let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
-        solver.start(options);
-        truncation::solve(problem, options, control, &mut solver, NAME)
-    })
+    starts::best(problem, options, control)
 }
 
 /// Solves a problem with many classes, one term per row.
@@ -78,73 +70,7 @@ pub fn solve_many(problem: &ManyClass, options: &Options, control: &Control) -> 
     if problem.terms != Terms::Own {
         return Err(Error::parameter("solver", NAME, "another one: this one takes each term as a row of its own"));
     }
-    let unit = unit_of(problem.caps);
-    let caps: Vec<f64> = problem.caps.iter().map(|cap| cap / unit).collect();
-    best_of(problem.norm, problem.kernel, problem.classes * problem.x.cols(), None, |rates, power| {
-        let base = problem.loss.base();
-        let rows = Many { base, codes: problem.codes, classes: problem.classes, caps: caps.clone() };
-        let engine = Engine::new(rows, Columns::new(problem.x, problem.intercept), rates, unit);
-        let mut solver = Solver { engine, caps: caps.clone(), limit: options.max_iterations, power };
-        solver.start(options);
-        truncation::solve(problem, options, control, &mut solver, NAME)
-    })
-}
-
-/// For sum |w|^q with q < 1 and the hinge: the rates that touch at the best point found for the hinge that is not truncated. The rounds from
-/// there end no higher than at that point.
-fn rates_of_lq(problem: &TwoClass, options: &Options, control: &Control) -> Result<Option<Vec<f64>>> {
-    let Norm::Power(q) = problem.norm else { return Ok(None) };
-    let is_hinge = problem.loss.base().name() == Loss::hinge().base().name();
-    let is_concave = q > 0.0 && q < 1.0;
-    if !(is_concave && is_hinge && matches!(problem.kernel, KernelFunction::Linear)) {
-        return Ok(None);
-    }
-    let codes: Vec<u32> = problem.signs.iter().map(|sign| u32::from(*sign > 0.0)).collect();
-    let whole = LqProblem {
-        x: problem.x,
-        codes: &codes,
-        classes: 2,
-        functions: 1,
-        caps: problem.caps,
-        counts: None,
-        cost: None,
-        q,
-        intercept: problem.intercept,
-    };
-    let found = lq::solve_sparsely(&whole, &Options { start: None, ..options.clone() }, control)?;
-    Ok(found.weights.map(|weights| touching(&weights, q)))
-}
-
-/// Runs with the rates of a problem this solver takes, or from several starts, `more` among them, if its penalty is not convex.
-fn best_of(
-    norm: Norm,
-    kernel: &KernelFunction,
-    coefficients: usize,
-    more: Option<Vec<f64>>,
-    run: impl Fn(Vec<f64>, Option<f64>) -> Result<Solution>,
-) -> Result<Solution> {
-    if !matches!(kernel, KernelFunction::Linear) {
-        return Err(Error::parameter("kernel", kernel.name(), "linear, which an l1 penalty needs"));
-    }
-    match norm {
-        Norm::Absolute(rates) if rates.len() == coefficients => run(rates.to_vec(), None),
-        Norm::Absolute(rates) => {
-            Err(Error::shape("rates", format!("{} rates", rates.len()), format!("{coefficients}, one per coefficient")))
-        }
-        Norm::Squared => Err(Error::parameter("solver", NAME, "another one: this one needs an l1 penalty")),
-        Norm::Power(1.0) => run(vec![1.0; coefficients], None),
-        Norm::Power(q) if q > 0.0 && q < 1.0 => {
-            let mut best = run(vec![STARTS[0]; coefficients], Some(q))?;
-            for rates in STARTS[1..].iter().map(|rate| vec![*rate; coefficients]).chain(more) {
-                let found = run(rates, Some(q))?;
-                let iterations = best.iterations + found.iterations;
-                best = if found.objective < best.objective { found } else { best };
-                best.iterations = iterations;
-            }
-            Ok(best)
-        }
-        Norm::Power(q) => Err(Error::parameter("q", q, "a number > 0 and <= 1")),
-    }
+    starts::best(problem, options, control)
 }
 
 /// How many rates are others; one that is infinite now and was not is.
@@ -178,8 +104,8 @@ struct Saved {
 }
 
 impl<R: Rows> Solver<'_, R> {
-    fn start(&mut self, options: &Options) {
-        let Some(start) = &options.start else { return };
+    /// Starts at a point of another problem on the same rows, as far as it fits.
+    fn start(&mut self, start: &Start) {
         if let Some(weights) = &start.weights {
             self.engine.start_at(weights, &start.intercepts);
         }
@@ -194,6 +120,11 @@ impl<R: Rows> Solver<'_, R> {
     fn point(&self) -> Saved {
         let rates = self.power.map(|_| self.engine.rates.clone());
         Saved { weights: self.engine.point(), v: self.engine.best.v.clone(), rates }
+    }
+
+    /// Goes to the coefficients of a point and keeps the dual point found since.
+    fn go_back(&mut self, point: &Saved) {
+        self.engine.go_to(&point.weights);
     }
 
     fn go_to(&mut self, point: &Saved) {
@@ -293,6 +224,10 @@ impl Convex<TwoClass<'_>> for Solver<'_, Two<'_>> {
         self.go_to(point);
     }
 
+    fn go_back(&mut self, point: &Saved) {
+        self.go_back(point);
+    }
+
     fn answer(&self) -> Answer {
         self.answer()
     }
@@ -330,6 +265,10 @@ impl Convex<ManyClass<'_>> for Solver<'_, Many<'_>> {
 
     fn go_to(&mut self, point: &Saved) {
         self.go_to(point);
+    }
+
+    fn go_back(&mut self, point: &Saved) {
+        self.go_back(point);
     }
 
     fn answer(&self) -> Answer {
