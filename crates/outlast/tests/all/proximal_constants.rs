@@ -181,7 +181,7 @@ fn constants_of_repeated_rows_are_those_of_weights() {
     let codes: Vec<u32> = rows.iter().map(|&row| weighted.codes[row]).collect();
     let repeated = Case { n: rows.len(), d: 5, k: 3, values, codes, weights: None, utility: None };
     weighted.weights = Some(times.iter().map(|times| *times as f64).collect());
-    for penalty in [Penalty::L1, Penalty::AdaptiveL1] {
+    for penalty in [Penalty::L1, Penalty::AdaptiveL1, Penalty::Lq] {
         let method = truncated(0.003, penalty);
         let (one, other) = (weighted.fit(&method), repeated.fit(&method));
         assert!(one.selected().unwrap().is_empty());

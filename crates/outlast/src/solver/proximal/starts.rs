@@ -149,11 +149,17 @@ fn or_constant(
     control: &Control,
 ) -> Result<Solution> {
     let constant = Constant::best(problem.loss(), &problem.totals(), problem.intercept());
+    let (functions, columns) = problem.shape();
+    let intercepts = constant.intercepts(functions);
+    if constant.is_end && is_constant(&found) && constant.objective <= found.objective * (1.0 + TIE) {
+        // any longer lead costs the same, and the way there decided which
+        let end = problem.constant(intercepts, constant.objective);
+        let status = if found.status == Status::TimeLimit { found.status } else { end.status };
+        return Ok(Solution { iterations: found.iterations, status, ..end });
+    }
     if !(constant.objective < found.objective * (1.0 - TIE)) {
         return Ok(found);
     }
-    let (functions, columns) = problem.shape();
-    let intercepts = constant.intercepts(functions);
     let other = if constant.is_end {
         problem.constant(intercepts, constant.objective)
     } else {
@@ -164,6 +170,11 @@ fn or_constant(
     let out_of_time = found.status == Status::TimeLimit;
     let best = lower(found, other);
     Ok(if out_of_time { Solution { status: Status::TimeLimit, ..best } } else { best })
+}
+
+/// Whether w = 0.
+fn is_constant(found: &Solution) -> bool {
+    found.weights.as_ref().is_some_and(|weights| weights.iter().all(|w| *w == 0.0))
 }
 
 /// The start of the lowest objective.
