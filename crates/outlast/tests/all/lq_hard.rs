@@ -14,7 +14,7 @@ fn with((n, d, k): (usize, usize, usize), c: f64, values: Vec<f64>, code: impl F
     Data { n, d, k, functions, values, codes, caps: vec![c; n], cost: None }
 }
 
-/// Many columns made of three, and classes that these tell apart but for a few rows.
+/// Many skewed columns made of three, which tell the classes apart.
 fn correlated(shape: (usize, usize, usize), c: f64, seed: u64) -> Data {
     let (n, d, k) = shape;
     let mut random = Random(seed);
@@ -23,7 +23,7 @@ fn correlated(shape: (usize, usize, usize), c: f64, seed: u64) -> Data {
     let value = |at: usize| {
         let (row, column) = (at / d, at % d);
         let common: f64 = (0..3).map(|j| factors[3 * row + j] * loads[3 * column + j]).sum();
-        common + 0.1 * random.normal()
+        (0.5 * (common + 0.3 * random.normal())).exp()
     };
     let values: Vec<f64> = (0..n * d).map(value).collect();
     let code = |row: usize| {
