@@ -78,7 +78,7 @@ impl Centroid {
         }
         let options = self.common.options(self.common.tolerance(problem.rows()), None);
         let solution = kernel::solve_shifted(problem, &targets, &options, &request.control)?;
-        let mut solution = self.common.settled(solution);
+        let mut solution = self.common.settled_convex(solution);
         solution.truncated = targets.iter().map(|&target| target <= 0.0).collect();
         let mut details = Details::default();
         details.set("shift", shift);

@@ -207,6 +207,17 @@ impl Common {
         }
     }
 
+    /// The same for a convex problem: where its gap is met no limit counts that was met beside it. (A loop over convex problems that reached
+    /// its limit has not ended, whatever the gap of the last one.)
+    pub(super) fn settled_convex(&self, solution: Solution) -> Solution {
+        match solution.status {
+            Status::IterationLimit | Status::TimeLimit if solution.gap <= self.tol => {
+                Solution { status: Status::Converged, ..solution }
+            }
+            _ => self.settled(solution),
+        }
+    }
+
     /// What a solver is told in a search, where the tolerance asked for is enough.
     pub(crate) fn search_options(&self) -> Options {
         self.options(self.tol, None)

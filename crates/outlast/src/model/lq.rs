@@ -232,7 +232,12 @@ impl Lq {
             let found = solve(&Repeated::new(mapped, few.rows.clone()), &few.labels, &few.caps, start)?;
             Ok(few.expand(found, mapped, &caps))
         })?;
-        self.model(x, labels, request, self.common.settled(solution))
+        self.model(x, labels, request, self.settled(solution))
+    }
+
+    /// With the status of what was asked for; the paper's algorithm has no gap, and keeps its own.
+    fn settled(&self, solution: Solution) -> Solution {
+        if self.q < 1.0 { self.common.settled(solution) } else { self.common.settled_convex(solution) }
     }
 
     /// Refuses the paper's algorithm where solutions are to start from each other: it has a start of its own.
@@ -287,7 +292,7 @@ impl Lq {
             })?;
             let models = solutions.into_iter().flatten().zip(cs).map(|(solution, &c)| {
                 let at = self.clone().c(c);
-                at.model(x, &labels, request, self.common.settled(solution))
+                at.model(x, &labels, request, self.settled(solution))
             });
             models.collect()
         })

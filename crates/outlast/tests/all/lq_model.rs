@@ -185,6 +185,12 @@ fn odd_data_are_answered() {
                         let summary = &model.summary;
                         assert!(summary.objective.is_finite(), "{what}");
                         assert!(if solver == "lqa" { summary.gap.is_nan() } else { summary.gap >= 0.0 }, "{what}");
+                        // with three functions and huge columns rounding may keep X'V from a certificate
+                        let rounded = *name == "huge" && classes == 3 && q > 1.0;
+                        if solver == "auto" && q >= 1.0 && !rounded {
+                            let (status, gap) = (summary.status, summary.gap);
+                            assert!(status == Status::Converged && gap <= 1e-6, "{what}: {status:?}, gap {gap}");
+                        }
                         assert!(summary.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{what}: {:?}", summary.trace);
                         assert!(model.decision_function(&x).unwrap().iter().all(|f| f.is_finite()), "{what}");
                     }

@@ -79,8 +79,8 @@ fn columns_of_all_sizes_side_by_side() {
                 let huge = lq.fit(&x, &data.codes[..]).unwrap();
                 let (a, b) = (huge.summary.objective, large.summary.objective);
                 assert!(relative(a, b) < 10.0 * AGREEMENT, "k {k} q {q} {most}: {a} {b}");
-                // for q > 1 rounding may keep X'V from a certificate, which is then told
-                let told = huge.summary.status == Status::Converged || q > 1.0;
+                // with three functions rounding may keep X'V from a certificate, which is then told
+                let told = huge.summary.status == Status::Converged || (k, q) == (3, 2.0);
                 assert!(told, "k {k} q {q} {most}: gap {}", huge.summary.gap);
             }
         }

@@ -25,6 +25,7 @@ mod linear_many;
 mod lq;
 mod lq_data;
 mod lq_exact;
+mod lq_hard;
 mod lq_model;
 mod lq_scales;
 mod lq_search;

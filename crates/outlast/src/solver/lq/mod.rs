@@ -39,6 +39,8 @@ const MOST_AGAIN: usize = 1000;
 /// The rate, next to caps and columns of 1, of a penalty that can't be told from none, and one that is no longer certified for sure.
 const INVISIBLE: f64 = 1e-20;
 const FAINT: f64 = 1e-10;
+/// A gap that leaves nothing to be gained elsewhere.
+const NEGLIGIBLE: f64 = 1e-7;
 /// The interior point method.
 pub const SMOOTH: &str = "lq-interior";
 
@@ -95,10 +97,37 @@ fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<S
         Ok(if other.gap < found.gap { other } else { found })
     })?;
     let penalty = problem.penalty(found.weights.as_deref().unwrap_or(&[]));
-    if found.status != Status::Inaccurate || !(penalty <= options.tolerance * found.objective) {
+    let found = match found.status == Status::Inaccurate && penalty <= options.tolerance * found.objective {
+        true => by_loss_alone(problem, found, options, control)?,
+        false => found,
+    };
+    match found.status {
+        Status::Inaccurate | Status::IterationLimit if !(found.gap <= NEGLIGIBLE) => {
+            not_above_the_paper(problem, found, options, control)
+        }
+        _ => Ok(found),
+    }
+}
+
+/// The end of the paper's algorithm, where that is affordable and lower than what was `found`. The bound stays.
+fn not_above_the_paper(problem: &LqProblem, found: Solution, options: &Options, control: &Control) -> Result<Solution> {
+    let end = portfolio::paper_start(problem, lqa::decrease(options), options.max_steps, control)?;
+    let Some(mut end) = end else { return Ok(found) };
+    if problem.functions > 1 {
+        let d = problem.x.cols();
+        (0..d).for_each(|column| smooth::balance(&mut end.weights, column, d));
+        smooth::balance(&mut end.intercepts, 0, 1);
+    }
+    let decision = problem.decision(&end.weights, &end.intercepts);
+    let objective = problem.penalty(&end.weights) + problem.loss(&decision);
+    if !(objective < found.objective) {
         return Ok(found);
     }
-    by_loss_alone(problem, found, options, control)
+    let bound = found.objective * (1.0 - found.gap);
+    let gap = (objective - bound).max(0.0) / objective.max(f64::MIN_POSITIVE);
+    let status = if gap <= options.tolerance { Status::Converged } else { found.status };
+    let (weights, intercepts) = (Some(end.weights), end.intercepts);
+    Ok(Solution { weights, intercepts, decision, objective, gap, status, trace: vec![objective], ..found })
 }
 
 /// A solution whose penalty is next to nothing, with the bound that the loss alone has: to bound it with the penalty X'V would have to be

@@ -18,6 +18,9 @@
 //! Terms of large W are the h of the second: V_h = k_h - W_h f_h would lose the digits of f that W_h multiplies. V is affine in b, and b
 //! follows from what the column sums of V shall be, so that these hold whatever V is worth otherwise.
 //!
+//! Where columns are of very different sizes, or terms of very different W, what is found may be refined: the equations are solved again for
+//! what they lack, r = k - V - W f, measured by sum r^2 / W, as long as that falls.
+//!
 //! Cost: n d times the number of unknowns, and a Cholesky factor. Vectors over rows are function-major.
 
 use super::super::proximal::pieces;
@@ -43,11 +46,26 @@ const MOST_UNKNOWNS: usize = 6000;
 /// Relative residual at which conjugate gradients end, and most iterations.
 const GRADIENTS: (f64, usize) = (1e-9, 1000);
 
+/// Relative lack that needs no refinement, and most refinements.
+const PRECISE: f64 = 1e-10;
+const REFINEMENTS: usize = 3;
+
 /// V, w (functions x columns) and b.
 pub(super) struct Found {
     pub(super) v: Vec<f64>,
     pub(super) weights: Vec<f64>,
     pub(super) intercepts: Vec<f64>,
+}
+
+impl Found {
+    fn plus(&self, by: &Found) -> Found {
+        let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect();
+        Found {
+            v: sum(&self.v, &by.v),
+            weights: sum(&self.weights, &by.weights),
+            intercepts: sum(&self.intercepts, &by.intercepts),
+        }
+    }
 }
 
 /// The equations for given second derivatives, factored.
@@ -124,6 +142,41 @@ impl<'a> Normal<'a> {
         }
         let weights = self.combine(&v);
         Found { v, weights, intercepts: whole(&free, self.functions) }
+    }
+
+    /// As [`solve`](Self::solve), refined where the equations are factored.
+    pub(super) fn solve_refined(&self, k: &[f64], balance: &[f64]) -> Found {
+        let mut found = self.solve(k, balance);
+        if let Form::Iterations { .. } = self.form {
+            return found;
+        }
+        let enough = PRECISE * PRECISE * self.measure(k);
+        let mut lack = self.lack(k, &found);
+        for _ in 0..REFINEMENTS {
+            let size = self.measure(&lack);
+            if size <= enough {
+                break;
+            }
+            let left: Vec<f64> = self.sums(&found.v).iter().zip(balance).map(|(sum, goal)| goal - sum).collect();
+            let next = found.plus(&self.solve(&lack, &left));
+            lack = self.lack(k, &next);
+            if !(self.measure(&lack) < size) {
+                break;
+            }
+            found = next;
+        }
+        found
+    }
+
+    /// k - V - W f
+    fn lack(&self, k: &[f64], found: &Found) -> Vec<f64> {
+        let f = push(self.x, &found.weights, &found.intercepts, self.functions);
+        self.answer(k, &f).iter().zip(&found.v).map(|(answer, v)| answer - v).collect()
+    }
+
+    /// sum r^2 / W
+    fn measure(&self, rows: &[f64]) -> f64 {
+        rows.iter().zip(self.curvature).filter(|(_, w)| **w > 0.0).map(|(r, w)| r / w * r).sum()
     }
 
     /// V for b = 0.

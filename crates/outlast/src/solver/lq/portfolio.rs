@@ -555,7 +555,12 @@ fn discriminant_start(problem: &LqProblem) -> Option<Start> {
 }
 
 /// Where the paper's algorithm ends on the rows that count, if its steps can be afforded.
-fn paper_start(problem: &LqProblem, decrease: f64, steps: usize, control: &Control) -> Result<Option<Start>> {
+pub(super) fn paper_start(
+    problem: &LqProblem,
+    decrease: f64,
+    steps: usize,
+    control: &Control,
+) -> Result<Option<Start>> {
     let rows: Vec<u32> = (0..problem.rows() as u32).filter(|&row| problem.caps[row as usize] > 0.0).collect();
     let codes: Vec<u32> = rows.iter().map(|&row| problem.codes[row as usize]).collect();
     let caps: Vec<f64> = rows.iter().map(|&row| problem.caps[row as usize]).collect();

@@ -139,7 +139,7 @@ fn best_multiple(total: f64, pulled: &[f64], functions: usize, q: f64, rates: &[
 }
 
 /// Takes what is left of the sum over the functions off the largest entry.
-fn balance(values: &mut [f64], column: usize, stride: usize) {
+pub(in super::super) fn balance(values: &mut [f64], column: usize, stride: usize) {
     let entries = || (column..values.len()).step_by(stride);
     let sum: f64 = entries().map(|at| values[at]).sum();
     let largest = entries().max_by(|&a, &b| values[a].abs().total_cmp(&values[b].abs()));

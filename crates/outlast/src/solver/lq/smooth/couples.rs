@@ -28,9 +28,9 @@ impl Couple {
         self.z.iter_mut().zip(&by.z).for_each(|(z, by)| *z += length * by);
     }
 
-    /// target - dx dz
-    pub(super) fn corrected(&self, target: f64) -> Vec<f64> {
-        self.x.iter().zip(&self.z).map(|(dx, dz)| target - dx * dz).collect()
+    /// target - share dx dz
+    fn corrected(&self, target: f64, share: f64) -> Vec<f64> {
+        self.x.iter().zip(&self.z).map(|(dx, dz)| target - share * dx * dz).collect()
     }
 }
 
@@ -62,6 +62,12 @@ impl Couples {
 
     pub(super) fn product_after(&self, by: &Couples, length: f64) -> f64 {
         self.all().iter().zip(by.all()).map(|(couple, by)| couple.product_after(by, length)).sum()
+    }
+
+    /// What to aim at after a step such as this, so much of whose products is taken off.
+    pub(super) fn corrected(&self, target: f64, share: f64) -> Targets {
+        let of = |couple: &Couple| couple.corrected(target, share);
+        Targets { low: of(&self.low), high: of(&self.high), plus: of(&self.plus), minus: of(&self.minus) }
     }
 }
 

@@ -17,10 +17,14 @@
 //!
 //! V stays within its box and balanced, so that every point has a certificate: r V is feasible for 0 <= r <= 1 with the dual value
 //! r sum alpha - r^p g(X'V), p = q / (q - 1) and g the conjugate of the penalty (see [`LqProblem`]), and the best r is known.
+//!
+//! It goes on as long as anything falls (`patience`): the gap, the sum of the products, or what the equations lack, of which a step of
+//! length r leaves 1 - r. Products that are far below the gap asked for tell nothing any more; what remains then is rounding.
 
 mod best;
 mod couples;
 mod inside;
+mod patience;
 mod start;
 mod step;
 
@@ -29,11 +33,13 @@ use crate::control::{Control, Progress};
 use crate::error::Result;
 use crate::problem::LqProblem;
 use best::Best;
+pub(super) use best::balance;
 use inside::{Inside, Point};
+use patience::Patience;
 
 const MOST_STEPS: usize = 300;
-/// Steps without a smaller gap after which rounding is taken to be the reason.
-const PATIENCE: usize = 15;
+/// A gap that another start would not lower: what is left of it is rounding.
+const ROUNDED: f64 = 1e-8;
 /// The penalty is curved, so that coefficients are known to the root of the gap only: where a tolerance as small as this is asked
 /// for, so many steps follow.
 const EXACT: f64 = 1e-9;
@@ -57,7 +63,7 @@ pub(super) fn solve(
     // the last start is for what the others do not lead to
     for point in given.into_iter().chain([false, true].into_iter().map(|careful| inside.cold(careful))) {
         follow(&inside, point, &mut best, &mut end, options, control)?;
-        if end.status != Status::Inaccurate {
+        if end.status != Status::Inaccurate || best.gap() <= ROUNDED {
             break;
         }
     }
@@ -70,7 +76,7 @@ struct End {
     steps: usize,
 }
 
-/// Steps from one start, as long as gap or products fall.
+/// Steps from one start, as long as there is progress.
 fn follow(
     inside: &Inside,
     mut point: Point,
@@ -79,20 +85,15 @@ fn follow(
     options: &Options,
     control: &Control,
 ) -> Result<()> {
-    let mut waited = 0;
-    let mut products = f64::INFINITY;
+    let mut patience = Patience::new(options.tolerance);
     let mut polish = if options.tolerance <= EXACT { POLISH } else { 0 };
     let most = MOST_STEPS.min(options.max_iterations);
     loop {
         control.check()?;
-        let before = best.gap();
         let view = inside.view(&point);
         best.note(inside, &point, &view);
         let gap = best.gap();
         control.report(Progress { stage: "lq interior", step: end.steps, objective: best.primal * inside.unit, gap });
-        let product = point.couples.product();
-        waited = if gap < 0.9 * before || product < 0.5 * products { 0 } else { waited + 1 };
-        products = products.min(product);
         let done = gap <= options.tolerance;
         end.status = match () {
             _ if done => Status::Converged,
@@ -102,12 +103,14 @@ fn follow(
         };
         let stop = match end.status {
             Status::Converged => polish == 0 || control.out_of_time(),
-            Status::Inaccurate => waited > PATIENCE,
+            Status::Inaccurate => patience.is_over(gap, point.couples.product() / best.primal),
             _ => true,
         };
-        if stop || !inside.step(&mut point, &view) {
+        if stop {
             return Ok(());
         }
+        let Some(length) = inside.step(&mut point, &view) else { return Ok(()) };
+        patience.lack *= 1.0 - length;
         polish -= usize::from(done);
         end.steps += 1;
     }

@@ -1,4 +1,9 @@
 //! First points: next to a start, or in the middle.
+//!
+//! In the middle all products w v are about the same, p, and what the equations lack falls no faster than the steps are long: a w that is
+//! too small by far has a v = p / w that exceeds all it should balance, and steps then end at one bound after the other before v has
+//! come down. So w is as large as it may be: of the size that decides a row, or that for which v is the slope of the penalty,
+//! w q rate w^(q-1) = p, where that is less.
 
 use super::super::super::Start;
 use super::super::normal::{pull, push};
@@ -8,8 +13,6 @@ use crate::problem::lq::power;
 
 /// How far from a start the first point is, as a share of the way to the middle.
 const AWAY: f64 = 0.05;
-/// Least coefficient to start from, relative to one that would decide a row.
-const SMALL: f64 = 1e-4;
 
 impl Inside<'_> {
     /// alpha: a balanced share of every cap.
@@ -20,19 +23,15 @@ impl Inside<'_> {
         (0..self.at.len()).map(|term| 0.5 * share(term) * self.caps[term]).collect()
     }
 
-    /// Coefficients of the size of their columns' and of no sign, t = xi = 1, and a share of the caps: as much as keeps X'V from
-    /// outweighing all else, or, if `careful`, from outweighing the penalty.
+    /// Coefficients of no sign, t = xi = 1, and a share of the caps: as much as keeps X'V from outweighing all else, or, if `careful`, from
+    /// outweighing the penalty.
     pub(super) fn cold(&self, careful: bool) -> Point {
         let (m, d, q) = (self.problem.functions, self.problem.x.cols(), self.problem.q);
         let mut alpha = self.shares();
         let pulled = pull(self.problem.x, &self.spread(&alpha), m);
-        let size = |at: usize| {
-            // where the penalty outweighs the loss, half of the way (in logarithms) to what it leaves
-            let (scale, rate) = (self.scales[at % d], self.rates[at % d]);
-            // no coefficient costs more than a row
-            let least = SMALL.min(power(rate, -1.0 / q) / scale);
-            scale * power(2.0 * pulled[at].abs() / self.slope(at, scale), 0.5 / (q - 1.0)).clamp(least, 1.0)
-        };
+        // alpha t + (c - alpha) xi = c
+        let typical = 0.5 * self.caps.iter().sum::<f64>() / self.caps.len().max(1) as f64;
+        let size = |at: usize| self.scales[at % d].min(power(typical / (q * self.rates[at % d]), 1.0 / q));
         let sizes: Vec<f64> = (0..m * d).map(size).collect();
         let excess = |at: usize| match careful {
             true => 2.0 * pulled[at].abs() / self.slope(at, sizes[at]),

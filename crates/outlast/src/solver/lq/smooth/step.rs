@@ -1,4 +1,7 @@
 //! One step: predictor and corrector.
+//!
+//! The corrector takes the products dx dz of the predictor off the products that are aimed at, as if that step were taken in full. Where
+//! there is less room for it than for the predictor, room r < 1, the products of a step of that length, r^2 dx dz, are tried instead.
 
 use super::super::normal::{Normal, pull, push};
 use super::couples::{Couple, Couples, Targets};
@@ -56,7 +59,7 @@ impl Inside<'_> {
         let v = self.spread(&couples.low.z);
         let sum = |j: usize| v[j * n..(j + 1) * n].iter().sum::<f64>();
         let balance: Vec<f64> = (0..m.max(2) - 1).map(|j| if m == 1 { -sum(0) } else { sum(m - 1) - sum(j) }).collect();
-        let found = system.normal.solve(&k, &balance);
+        let found = system.normal.solve_refined(&k, &balance);
         let du = pull(self.problem.x, &found.v, m);
         let middles: Vec<f64> = match m {
             1 => vec![0.0; d],
@@ -87,15 +90,14 @@ impl Inside<'_> {
         Point { couples: by, intercepts: found.intercepts, middles }
     }
 
-    /// Predictor and corrector; false if rounding leaves no step.
-    pub(super) fn step(&self, point: &mut Point, view: &View) -> bool {
+    /// Predictor and corrector, and how much of the step was taken; nothing if rounding leaves no step.
+    pub(super) fn step(&self, point: &mut Point, view: &View) -> Option<f64> {
         let curvature = self.curvature(point);
         let (plus, minus) = (self.ease(&point.couples.plus), self.ease(&point.couples.minus));
         let bends: Vec<f64> = plus.iter().zip(&minus).map(|(a, b)| a + b).collect();
         let problem = self.problem;
         let normal = Normal::new(problem.x, problem.functions, problem.intercept, &bends, &curvature, 1.0);
-        let Some(normal) = normal else { return false };
-        let system = System { normal, curvature: &curvature, plus, minus, bends: &bends };
+        let system = System { normal: normal?, curvature: &curvature, plus, minus, bends: &bends };
         let (terms, entries) = (self.at.len(), bends.len());
         let all = |value: f64| Targets {
             low: vec![value; terms],
@@ -108,17 +110,20 @@ impl Inside<'_> {
         let room = point.couples.room(&first.couples).min(1.0);
         let after = point.couples.product_after(&first.couples, room);
         let center = products / count * (after / products).clamp(0.0, 1.0).powi(3);
-        let by = &first.couples;
-        let aim = Targets {
-            low: by.low.corrected(center),
-            high: by.high.corrected(center),
-            plus: by.plus.corrected(center),
-            minus: by.minus.corrected(center),
+        let corrected = |share: f64| {
+            let by = self.direction(point, view, &system, &first.couples.corrected(center, share));
+            (point.couples.room(&by.couples), by)
         };
-        let by = self.direction(point, view, &system, &aim);
-        let length = (REACH * point.couples.room(&by.couples)).min(1.0);
+        let (mut longest, mut by) = corrected(1.0);
+        if longest < room {
+            let (length, other) = corrected(room * room);
+            if length > longest {
+                (longest, by) = (length, other);
+            }
+        }
+        let length = (REACH * longest).min(1.0);
         if !(length > 1e-10) || by.intercepts.iter().any(|b| !b.is_finite()) {
-            return false;
+            return None;
         }
         point.couples.low.advance(&by.couples.low, length);
         point.couples.high.advance(&by.couples.high, length);
@@ -126,7 +131,7 @@ impl Inside<'_> {
         point.couples.minus.advance(&by.couples.minus, length);
         point.intercepts.iter_mut().zip(&by.intercepts).for_each(|(b, by)| *b += length * by);
         point.middles.iter_mut().zip(&by.middles).for_each(|(m, by)| *m += length * by);
-        true
+        Some(length)
     }
 }
 
