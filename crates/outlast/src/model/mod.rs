@@ -9,6 +9,7 @@ mod common;
 pub(crate) mod condense;
 mod details;
 mod fit;
+mod footprint;
 mod inliers;
 mod lq;
 mod one_vs_rest;
@@ -30,6 +31,7 @@ pub use capped::{Cap, Capped};
 pub use certify::{Certified, certify, certify_with};
 pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
+pub use footprint::Footprint;
 #[cfg(feature = "io")]
 pub(crate) use fit::MOST_CLASSES;
 pub use inliers::Inliers;

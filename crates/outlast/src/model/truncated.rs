@@ -11,6 +11,7 @@
 //! U[y, other] l_T(-y f).
 
 use super::common::shared_parameters;
+use super::footprint::{Footprint, Kind};
 use super::payoff::{Baseline, CostForm, Payoff};
 use super::{
     Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, copies, fit, truncated_fit,
@@ -304,6 +305,15 @@ impl Estimator for Truncated {
 
     fn check_chunks(&self) -> Result<()> {
         self.check_streamed()
+    }
+
+    fn footprint(&self, cols: usize, classes: usize) -> Footprint {
+        let kind = match self.penalty {
+            Penalty::L2 => Kind::Squared,
+            Penalty::L1 | Penalty::AdaptiveL1 => Kind::Selecting,
+            Penalty::Lq => Kind::power(self.q),
+        };
+        kind.footprint(cols, classes, if self.utility.is_some() || self.cost.is_some() { classes } else { 1 })
     }
 
     fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {
