@@ -31,9 +31,9 @@ pub use capped::{Cap, Capped};
 pub use certify::{Certified, certify, certify_with};
 pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
-pub use footprint::Footprint;
 #[cfg(feature = "io")]
 pub(crate) use fit::MOST_CLASSES;
+pub use footprint::Footprint;
 pub use inliers::Inliers;
 pub use lq::Lq;
 pub(crate) use lq::{check_memory, copies};

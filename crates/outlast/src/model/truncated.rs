@@ -308,12 +308,15 @@ impl Estimator for Truncated {
     }
 
     fn footprint(&self, cols: usize, classes: usize) -> Footprint {
-        let kind = match self.penalty {
-            Penalty::L2 => Kind::Squared,
-            Penalty::L1 | Penalty::AdaptiveL1 => Kind::Selecting,
-            Penalty::Lq => Kind::power(self.q),
-        };
-        kind.footprint(cols, classes, if self.utility.is_some() || self.cost.is_some() { classes } else { 1 })
+        let copies = if self.utility.is_some() || self.cost.is_some() { classes } else { 1 };
+        let of = |kind: Kind| kind.footprint(cols, classes, copies);
+        match self.penalty {
+            Penalty::L2 => of(Kind::Squared),
+            Penalty::L1 => of(Kind::Selecting),
+            // its rates are those of a fit with the l2 penalty
+            Penalty::AdaptiveL1 => of(Kind::Squared).or(of(Kind::Selecting)),
+            Penalty::Lq => of(Kind::power(self.q)),
+        }
     }
 
     fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {

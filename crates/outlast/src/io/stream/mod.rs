@@ -77,7 +77,11 @@ impl Stream {
         };
         let classes = table.labels.as_ref().map_or(0, |labels| labels.classes().len());
         let bytes = method.footprint(table.cols(), classes).bytes(table.rows());
-        if bytes <= options.memory / FIT_SHARE.1 * FIT_SHARE.0 { Ok(Stream::Whole(table)) } else { moved(table, options) }
+        if bytes <= options.memory / FIT_SHARE.1 * FIT_SHARE.0 {
+            Ok(Stream::Whole(table))
+        } else {
+            moved(table, options)
+        }
     }
 }
 
@@ -184,9 +188,9 @@ fn read(
         seen.add(&batch.values, files.features);
         control.report(Progress { stage: "reading", step: rows, objective: f64::NAN, gap: f64::NAN });
         match &mut writer {
-            Some(writer) => writer
-                .write(&batch.values, &batch.codes, &batch.weights)
-                .map_err(|error| files.in_its_file(error))?,
+            Some(writer) => {
+                writer.write(&batch.values, &batch.codes, &batch.weights).map_err(|error| files.in_its_file(error))?
+            }
             None => {
                 held.values.extend_from_slice(&batch.values);
                 held.codes.extend_from_slice(&batch.codes);

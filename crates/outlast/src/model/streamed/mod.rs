@@ -54,10 +54,10 @@ pub struct StreamRequest<'a> {
 }
 
 /// Rows of the sample that are fitted to find a start of the methods whose fits in memory take long, at most and at least, and the share of the memory
-/// for that: what reads the rows has its own.
+/// for that: the sample lies beside them.
 const MOST_STARTING: usize = 20_000;
 const LEAST_STARTING: usize = 100;
-const STARTING_SHARE: usize = 3;
+const STARTING_SHARE: (usize, usize) = (3, 5);
 
 /// What all methods do first: checks, the survey, and what a row of each class weighs.
 struct Prepared {
@@ -149,7 +149,8 @@ impl Prepared {
         let sample = self.survey.sample();
         let cols = sample.x.len() / sample.rows().max(1);
         let fit = method.footprint(cols, request.classes.len());
-        let most = fit.rows(request.memory / STARTING_SHARE).clamp(LEAST_STARTING, MOST_STARTING);
+        let room = request.memory / STARTING_SHARE.1 * STARTING_SHARE.0;
+        let most = fit.rows(room, MOST_STARTING).max(LEAST_STARTING);
         let rows = sample.rows().min(most);
         let growth = self.survey.total() as f64 / rows.max(1) as f64;
         let mut method = method.clone();
