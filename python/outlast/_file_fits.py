@@ -91,7 +91,8 @@ class FileFits(KernelClassifier):
                 time_limit=limit,
                 progress=watch.report_seldom,
             )
-            for note in rows.notes:
+            told = rows.notes
+            for note in told:
                 warnings.warn(note, UserWarning, stacklevel=_progress.TO_THE_CALLER)
             classes = np.array(rows.classes)
             shared = self._shared_parameters(classes, classes)
@@ -104,6 +105,8 @@ class FileFits(KernelClassifier):
                 time_limit=_input.time_left(limit, begun),
                 progress=watch.report,
             )
+            for note in rows.notes[len(told) :]:
+                warnings.warn(note, UserWarning, stacklevel=_progress.TO_THE_CALLER)
             self.classes_ = classes
             self.n_features_in_ = fitted.features
             if fitted.feature_names is not None:

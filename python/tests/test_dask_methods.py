@@ -57,6 +57,34 @@ def held_out(X, y, folds, **parameters):
     return f
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_audit_of_classes_with_few_rows(seed):
+    """By chance alone, two rows are in the same fold one time in five."""
+    X, y = rows(n=600, d=3, k=3, wrong=0.0)
+    y[[5, 400]], y[[100, 300, 590]] = 7, 8
+    found = od.audit(da.from_array(X, chunks=(150, -1)), da.from_array(y, chunks=150), random_state=seed)
+    assert found.classes.tolist() == [0, 1, 2, 7, 8]
+    assert np.isfinite(found.scores.compute()).all() and np.isfinite(found.margins.compute()).all()
+
+
+def test_the_rows_of_a_class_with_few_are_in_different_folds():
+    few = od._audit._Few(np.array([3, 150, 151]), np.array([0, 1, 2], dtype=np.uint64))
+    whole = od._audit._fold_of(0, 300, 5, 1, few)
+    assert whole[[3, 150, 151]].tolist() == [0, 1, 2]
+    # whatever the parts are
+    parts = [od._audit._fold_of(first, 50, 5, 1, few) for first in range(0, 300, 50)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    others = np.setdiff1d(np.arange(300), few.rows)
+    np.testing.assert_array_equal(whole[others], od._audit._fold_of(0, 300, 5, 1)[others])
+
+
+def test_an_audit_refuses_a_class_with_a_single_row():
+    X, y = rows(n=600, d=3, wrong=0.0)
+    y[17] = 2
+    with pytest.raises(ValueError, match=r"class 2 has 1 row: every class needs 2 rows"):
+        od.audit(da.from_array(X, chunks=(150, -1)), da.from_array(y, chunks=150))
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_rows_are_judged_by_fits_made_without_them(k):
     X, y = rows(n=2000, d=12, k=k, wrong=0.3)

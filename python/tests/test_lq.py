@@ -220,6 +220,17 @@ def test_the_paper_s_algorithm_certifies_nothing(tmp_path):
     assert "iteration_limit" in str(told[0].message) and "gap" not in str(told[0].message)
 
 
+def test_a_gap_that_nothing_is_known_about_is_1():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 40))
+    y = (X[:, 0] + rng.standard_normal(3000) > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for q in (0.5, 1.0, 1.5):
+            model = LqSVC(1.0, q=q, time_limit=1e-6).fit(X, y)
+            assert model.status_ == "time_limit" and 0.0 <= model.gap_ <= 1.0, (q, model.gap_)
+
+
 def test_a_time_limit_keeps_the_best_point_known():
     """Sparse columns for which a fit takes longer than this: not the empty model."""
     rng = np.random.default_rng(0)

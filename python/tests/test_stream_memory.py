@@ -14,21 +14,21 @@ from outlast import TruncatedSVC
 #: Prints the largest resident set before and after, in kB.
 FIT = """
 import resource, sys
-from outlast import TruncatedSVC
+from outlast import CappedSVC, LqSVC, TruncatedSVC
 def peak():
     if sys.platform == "darwin":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 before = peak()
-model = TruncatedSVC(1e-3, kernel="linear").fit_files(sys.argv[1], target="kind", memory=sys.argv[2])
+model = eval(sys.argv[3]).fit_files(sys.argv[1], target="kind", memory=sys.argv[2])
 print(before, peak(), model.solver_, model.n_iter_)
 """
 
 
-def fitted(file, memory):
+def fitted(file, memory, method='TruncatedSVC(1e-3, kernel="linear")'):
     """kB that a fit takes, and its solver."""
-    output = subprocess.run([sys.executable, "-c", FIT, str(file), memory], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run([sys.executable, "-W", "ignore", "-c", FIT, str(file), memory, method], capture_output=True, text=True, check=True).stdout
     before, after, solver, _ = output.split()
     return int(after) - int(before), solver
 
@@ -89,3 +89,50 @@ def test_pages_that_do_not_fit_are_refused(tmp_path):
     pq.write_table(pa.table([*values, kind], names=[*names, "kind"]), file, row_group_size=40_000, use_dictionary=False)
     with pytest.raises(ValueError, match="700 columns takes more than the .* MB .* smaller row groups"):
         TruncatedSVC(1e-3, kernel="linear").fit_files(file, target="kind", memory="64MB")
+
+
+#: Rows as they are read take just less than a fifth of 64 MB; what a fit in memory to them takes depends on all of these.
+HELD = 12_000_000
+METHODS = {
+    "truncated": 'TruncatedSVC(1e-3, kernel="linear")',
+    "l1": 'TruncatedSVC(1e-3, kernel="linear", penalty="l1")',
+    "adaptive": 'TruncatedSVC(1e-3, kernel="linear", penalty="adaptive_l1", truncation=None)',
+    "lq": "LqSVC(1e-3, q=0.5)",
+    "capped": "CappedSVC(1e-3, p=2, cap=2.0)",
+}
+
+
+def some_rows(file, rows, columns, classes):
+    rng = np.random.default_rng(2)
+    kind = rng.integers(0, classes, rows)
+    centres = rng.standard_normal((classes, columns))
+    X = (centres[kind] + rng.standard_normal((rows, columns))).astype(np.float32)
+    names = [f"x{j}" for j in range(columns)]
+    pq.write_table(pa.table([*X.T, kind.astype(np.int8)], names=[*names, "kind"]), file, row_group_size=5_000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("columns", "classes"), [(12, 10), (100, 2)])
+def test_rows_that_could_be_held(tmp_path, method, columns, classes):
+    file = tmp_path / "held.parquet"
+    some_rows(file, HELD // (8 * columns + 4), columns, classes)
+    taken, _ = fitted(file, "64MB", METHODS[method])
+    assert 5_000 < taken < 64_000, f"{taken} kB"
+
+
+@pytest.mark.parametrize(("method", "columns", "classes", "rows"), [("l1", 12, 10, 7_500), ("lq", 20, 2, 23_000), ("capped", 12, 2, 45_000), ("truncated", 12, 2, 70_000)])
+def test_as_many_rows_as_are_fitted_in_memory(tmp_path, method, columns, classes, rows):
+    file = tmp_path / "few.parquet"
+    some_rows(file, rows, columns, classes)
+    taken, solver = fitted(file, "64MB", METHODS[method])
+    assert not solver.startswith("linear-stream")
+    assert 5_000 < taken < 64_000, f"{taken} kB"
+
+
+@pytest.mark.parametrize("method", ["lq", "capped"])
+def test_starts_of_many_columns(tmp_path, method):
+    file = tmp_path / "wide.parquet"
+    some_rows(file, 8_000, 600, 2)
+    taken, solver = fitted(file, "64MB", METHODS[method])
+    assert solver.startswith("linear-stream")
+    assert 5_000 < taken < 64_000, f"{taken} kB"

@@ -124,6 +124,12 @@ impl Partition {
         self.codes.len()
     }
 
+    /// The number of each row's class.
+    #[getter]
+    fn codes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, &self.codes)
+    }
+
     /// Number of columns.
     #[getter]
     fn cols(&self) -> usize {

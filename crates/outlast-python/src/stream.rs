@@ -18,17 +18,22 @@ use std::sync::Mutex;
 pub struct FileRows {
     stream: Mutex<Option<Stream>>,
     classes: Vec<outlast::Class>,
-    memory: usize,
+    how: StreamOptions,
     #[pyo3(get)]
     feature_names: Option<Vec<String>>,
-    #[pyo3(get)]
-    notes: Vec<String>,
+    notes: Mutex<Vec<String>>,
     #[pyo3(get)]
     in_memory: bool,
 }
 
 #[pymethods]
 impl FileRows {
+    /// What the user may want to know about the reading; a fit that keeps the rows on disk may have more to say.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().map(|notes| notes.clone()).unwrap_or_default()
+    }
+
     /// The classes, sorted.
     #[getter]
     fn classes(&self) -> Vec<ClassName> {
@@ -57,9 +62,10 @@ pub fn open_files(
     let target = target.map_or(TargetColumn::Auto, TargetColumn::Given);
     let options = ReadOptions { target, weight_column, ignore, ..ReadOptions::default() };
     let how = StreamOptions { memory, cache, shift };
+    let asked = how.clone();
     let read = move |control: outlast::Control<'_>| {
         let control = limit.map_or(control, |limit| control.time_limit(limit));
-        open_stream(&files, &options, &how, &control)
+        open_stream(&files, &options, &asked, &control)
     };
     let stream = gate::run(py, None, progress, |_| false, read)?;
     let (classes, feature_names, notes, in_memory) = match &stream {
@@ -71,7 +77,7 @@ pub fn open_files(
             (classes.clone(), feature_names.clone(), notes.clone(), false)
         }
     };
-    Ok(FileRows { stream: Mutex::new(Some(stream)), classes, memory, feature_names, notes, in_memory })
+    Ok(FileRows { stream: Mutex::new(Some(stream)), classes, how, feature_names, notes: Mutex::new(notes), in_memory })
 }
 
 /// Fits the method to the rows of files, once. `balanced` stands for class weights by the number of rows.
@@ -96,7 +102,7 @@ pub fn fit_files(
     let limit = time_limit.map(seconds).transpose()?;
     let taken = rows.stream.lock().map(|mut stream| stream.take()).ok().flatten();
     let stream = taken.ok_or_else(|| PyValueError::new_err("these rows were fitted already; open the files again"))?;
-    let (classes, memory) = (&rows.classes, rows.memory);
+    let (classes, how, told) = (&rows.classes, &rows.how, &rows.notes);
     let model = gate::run(
         py,
         threads,
@@ -104,7 +110,7 @@ pub fn fit_files(
         |_| false,
         move |control| {
             let control = limit.map_or(control, |limit| control.time_limit(limit));
-            match stream {
+            match stream.within(method.as_ref(), how)? {
                 Stream::Whole(table) => {
                     let labels =
                         table.labels.as_ref().ok_or_else(|| outlast::Error::shape("y", "no labels", "one per row"))?;
@@ -116,11 +122,14 @@ pub fn fit_files(
                     };
                     method.fit_labels(table.design(), labels, &request)
                 }
-                Stream::Cached { mut rows, feature_names, .. } => {
+                Stream::Cached { mut rows, feature_names, notes, .. } => {
+                    if let Ok(mut told) = told.lock() {
+                        *told = notes;
+                    }
                     let feature_names = feature_names.as_deref();
                     method.fit_chunks(
                         &mut rows,
-                        &StreamRequest { classes, feature_names, memory, sums: MOST_SENT, control },
+                        &StreamRequest { classes, feature_names, memory: how.memory, sums: MOST_SENT, control },
                     )
                 }
             }

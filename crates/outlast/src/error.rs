@@ -102,6 +102,8 @@ pub enum ParseKind {
     NoTarget,
     /// More distinct labels than a classifier takes.
     ManyClasses,
+    /// No rows: nothing, or columns and nothing else.
+    NoRows,
     /// Anything else; the message says it all.
     #[default]
     Other,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,17 @@ from ._estimators import TruncatedSVC
 #: Rows, about, whose held-out decision values are brought here to learn what they say about the classes.
 _CALIBRATED = 20_000
 
+#: Rows of a class up to which they are dealt out to the folds one after the other; of more, chance leaves some to every fit.
+_FEW = 40
+
 _GIVEN, _SUGGESTED, _SCORE, _MARGIN = range(4)
+
+
+class _Few(NamedTuple):
+    """Rows of classes that have few, sorted, and their folds."""
+
+    rows: NDArray[np.int64]
+    folds: NDArray[np.uint64]
 
 
 class Audit:
@@ -144,7 +154,7 @@ def audit(
     X : dask array or dataframe of shape (n_samples, n_features)
         The rows.
     y : dask array or series of shape (n_samples,)
-        Their labels.
+        Their labels; every class needs two rows.
     folds : int, default=5
         As many fits are made, each without its share of the rows.
     C : float, default=1.0
@@ -182,27 +192,60 @@ def audit(
     method = TruncatedSVC(C, truncation=truncation, memory=memory, random_state=seed)
     with _engine.waiting(client):
         with closing(_engine.Engine(collection, client, shift=True)) as engine:
+            few = _dealt(engine, count, seed)
             # each by an estimator of its own
-            models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed)) for fold in range(count)]
-        return _judged(collection.parts, engine.part_rows, models, seed, client)
+            models = [clone(method)._fitted_to(partial(engine.without, _kept, fold, count, seed, few)) for fold in range(count)]
+        return _judged(collection.parts, engine.part_rows, models, seed, few, client)
 
 
-def _judged(parts: list[Any], part_rows: list[int], models: list[Any], seed: int, client: Any) -> Audit:
+def _dealt(engine: _engine.Engine, folds: int, seed: int) -> _Few:
+    """Folds for the rows of classes that have few, so that every fit has some of each."""
+    k = len(engine.classes)
+    counts = np.sum(engine.told(_counts, k), axis=0)
+    if alone := [label for label, rows in zip(engine.classes.tolist(), counts, strict=True) if rows == 1]:
+        others = "" if len(alone) == 1 else f", and so have {len(alone) - 1} others"
+        raise ValueError(f"class {alone[0]!r} has 1 row{others}: every class needs 2 rows, so that a fit made without one of them knows it; leave it out")
+    rare = np.flatnonzero(counts <= _FEW)
+    if not len(rare):
+        return _Few(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64))
+    told = engine.told(_rows_of, rare)
+    rows, codes = (np.concatenate([part[place] for part in told]) for place in range(2))
+    order = np.lexsort((_mixed(rows.astype(np.uint64), seed), codes))
+    rows, codes = rows[order], codes[order]
+    # from another fold on for each class, so that those of one row more do not all go to the first
+    place = np.arange(len(codes)) - np.searchsorted(codes, codes) + codes
+    order = np.argsort(rows)
+    return _Few(rows[order], (place % folds).astype(np.uint64)[order])
+
+
+def _counts(rows: _core.Partition, first: int, classes: int) -> NDArray[np.intp]:
+    """Rows of each class. Runs on a worker."""
+    return np.bincount(rows.codes, minlength=classes)
+
+
+def _rows_of(rows: _core.Partition, first: int, classes: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of the rows of some classes, and their classes. Runs on a worker."""
+    codes = rows.codes.astype(np.int64)
+    own = np.flatnonzero(np.isin(codes, classes))
+    return own.astype(np.int64) + first, codes[own]
+
+
+def _judged(parts: list[Any], part_rows: list[int], models: list[Any], seed: int, few: _Few, client: Any) -> Audit:
     """Every row by the model that was fitted without it."""
     import dask
     import dask.array
 
     classes = models[0].classes_
     firsts = np.concatenate([[0], np.cumsum(part_rows)[:-1]]).tolist()
-    held = _engine.held(models)
+    held, dealt = _engine.held(models), _engine.held(few)
     # every class has its rows among them, however few of all it has
     share, fewest = _CALIBRATED / sum(part_rows), max(1.0, _CALIBRATED / (2 * len(classes) * len(parts)))
-    asked = [dask.delayed(_held_out)(part, first, held, seed, share, fewest) for part, first in zip(parts, firsts, strict=True)]
+    asked = [dask.delayed(_held_out)(part, first, held, seed, dealt, share, fewest) for part, first in zip(parts, firsts, strict=True)]
     told = _engine.computed(client, asked)
     values, codes, weights = (np.concatenate([part[place] for part in told]) for place in range(3))
     chances = _engine.held(LogisticRegression(C=1e6, max_iter=1000).fit(values, codes, weights))
 
-    judged = [dask.delayed(_judge)(part, first, held, seed, chances) for part, first in zip(parts, firsts, strict=True)]
+    judged = [dask.delayed(_judge)(part, first, held, seed, dealt, chances) for part, first in zip(parts, firsts, strict=True)]
     judged = _engine.persisted(client, judged)
     try:
         k = len(classes)
@@ -218,21 +261,29 @@ def _judged(parts: list[Any], part_rows: list[int], models: list[Any], seed: int
 
 def _scattered(first: int, rows: int, seed: int) -> NDArray[np.uint64]:
     """64 bits for each row that depend on its number alone (SplitMix64)."""
+    return _mixed(np.arange(first, first + rows, dtype=np.uint64), seed)
+
+
+def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     with np.errstate(over="ignore"):
-        z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
+        z = numbers * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return z ^ (z >> np.uint64(31))
 
 
-def _fold_of(first: int, rows: int, folds: int, seed: int) -> NDArray[np.uint64]:
-    """The fold of each row, by its number alone."""
-    return _scattered(first, rows, seed) % np.uint64(folds)
+def _fold_of(first: int, rows: int, folds: int, seed: int, few: _Few | None = None) -> NDArray[np.uint64]:
+    """The fold of each row, by its number alone, but for those of classes that have few."""
+    found = _scattered(first, rows, seed) % np.uint64(folds)
+    if few is not None:
+        begin, end = np.searchsorted(few.rows, [first, first + rows])
+        found[few.rows[begin:end] - first] = few.folds[begin:end]
+    return found
 
 
-def _kept(rows: _core.Partition, first: int, fold: int, folds: int, seed: int) -> _core.Partition:
+def _kept(rows: _core.Partition, first: int, fold: int, folds: int, seed: int, few: _Few) -> _core.Partition:
     """The same rows, those of a fold without weight. Runs on a worker."""
-    return rows.weighed((_fold_of(first, rows.rows, folds, seed) != fold).astype(np.float64))
+    return rows.weighed((_fold_of(first, rows.rows, folds, seed, few) != fold).astype(np.float64))
 
 
 def _decided(values: NDArray[Any], folds: NDArray[np.uint64], models: list[Any]) -> NDArray[np.float64]:
@@ -249,7 +300,7 @@ def _codes(y: Any, models: list[Any]) -> NDArray[np.intp]:
 
 
 def _held_out(
-    part: _parts.Rows, first: int, models: list[Any], seed: int, share: float, fewest: float
+    part: _parts.Rows, first: int, models: list[Any], seed: int, few: _Few, share: float, fewest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
     """Decision values, class and weight of some rows: that share of them, and of no class fewer than that. Runs on a worker.
 
@@ -259,14 +310,14 @@ def _held_out(
     counts = np.bincount(codes, minlength=len(models[0].classes_))
     chance = np.minimum(1.0, np.maximum(share, fewest / np.maximum(counts, 1)))[codes]
     chosen = (_scattered(first, len(codes), seed) >> np.uint64(11)) * 2.0**-53 < chance
-    folds = _fold_of(first, len(codes), len(models), seed)
+    folds = _fold_of(first, len(codes), len(models), seed, few)
     return _decided(values[chosen], folds[chosen], models), codes[chosen], 1.0 / chance[chosen]
 
 
-def _judge(part: _parts.Rows, first: int, models: list[Any], seed: int, chances: LogisticRegression) -> tuple[Any, Any]:
+def _judge(part: _parts.Rows, first: int, models: list[Any], seed: int, few: _Few, chances: LogisticRegression) -> tuple[Any, Any]:
     """The table of a part, and its rows' chances summed up by the class they were given. Runs on a worker."""
     values, given = _parts.numbers(part.x), _codes(part.y, models)
-    f = _decided(values, _fold_of(first, len(values), len(models), seed), models)
+    f = _decided(values, _fold_of(first, len(values), len(models), seed, few), models)
     k, n = len(models[0].classes_), len(given)
     table, sums = np.zeros((n, 4)), np.zeros((k, k + 1))
     if n == 0:

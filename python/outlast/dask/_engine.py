@@ -275,6 +275,20 @@ class Engine:
         lanes = [[self._parts[part] for part in lane] for lane in self._lanes]
         return _desks.Desks.open(self._client, lanes, [self._workers[lane[0]] for lane in self._lanes], self._threads)
 
+    def told(self, function: Any, *arguments: Any) -> list[Any]:
+        """What `function(rows, first, *arguments)` says of each part, worked out on the workers."""
+        firsts = np.concatenate([[0], np.cumsum(self.part_rows)[:-1]]).tolist()
+        asked = [(part, first, *arguments) for part, first in zip(self._parts, firsts, strict=True)]
+        tasks = self._start(function, asked, self._workers)
+        if self._client is None:
+            return computed(None, tasks)
+        try:
+            results: list[Any] = self._client.gather(tasks)
+        except BaseException:
+            self._client.cancel(tasks)
+            raise
+        return results
+
     def without(self, change: Any, *arguments: Any) -> Engine:
         """The same rows with other weights: `change(rows, first, *arguments)` makes them, on the workers."""
         other = copy.copy(self)

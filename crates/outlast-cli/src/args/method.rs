@@ -163,6 +163,11 @@ impl MethodArgs {
         Ok(self.without_data()?.check_chunks()?)
     }
 
+    /// Rows that were read, on disk where the fit in memory would take too much.
+    pub fn within(&self, rows: io::Stream, options: &io::StreamOptions) -> Result<io::Stream, Failure> {
+        Ok(rows.within(self.without_data()?.as_ref(), options)?)
+    }
+
     fn without_data(&self) -> Result<Box<dyn Estimator>, Failure> {
         // which matrix is given matters here, not what is in it
         let given = |file: &Option<PathBuf>| file.as_ref().map(|_| Vec::new());

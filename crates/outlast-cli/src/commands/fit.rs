@@ -85,7 +85,7 @@ pub fn tell_with(fitted: &Fitted, warning: Option<String>, quiet: bool) {
     if let Some(warning) = warning {
         output::tell(&format!("warning: {warning}"));
     }
-    if let Some(warning) = learnt_nothing(&fitted.model) {
+    if let Some(warning) = fitted.learnt_nothing() {
         output::tell(&format!("warning: {warning}"));
     }
     if let Some(count) = fitted.model.summary.details.get("probability_unconverged").filter(|count| *count > 0.0) {
@@ -162,6 +162,8 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
     let start = Instant::now();
     let limit = request.method.time_limit;
     let opened = watch.run(limit, |_| false, |control| io::open_stream(&request.data, options, &how, &control))?;
+    // classes matter to weights and payoffs, not to what a fit takes
+    let opened = request.method.within(opened, &how)?;
     let read_seconds = start.elapsed().as_secs_f64();
     // what is left of it
     let limit = limit.map(|limit| limit.saturating_sub(start.elapsed()));
@@ -196,25 +198,6 @@ fn stream(request: &FitArgs, options: &io::ReadOptions, watch: &Watch) -> Result
         notes,
     };
     Ok(Fitted { files: request.data.clone(), table, model, read_seconds, fit_seconds })
-}
-
-/// What to say of a model that decides its own rows no better than one class for all would.
-fn learnt_nothing(model: &Model) -> Option<String> {
-    let (training, summary) = (model.training.as_ref()?, &model.summary);
-    if summary.utility.is_some() || summary.cost.is_some() || summary.class_weight.is_some() {
-        // one class for all may be what pays
-        return None;
-    }
-    let right = training.margins.iter().filter(|margin| **margin > 0.0).count();
-    let (class, &most) = summary.class_rows.iter().enumerate().max_by_key(|(_, rows)| **rows)?;
-    (right <= most && training.margins.len() >= FEWEST_TO_LEARN).then(|| {
-        let name = quoted(&model.predictor.classes[class].to_string());
-        format!(
-            "of its own rows the model decides {right} of {} rightly, no more than the class {name} has: another --gamma or -C, or columns on one \
-             scale, as `outlast tune` puts them, may help",
-            training.margins.len()
-        )
-    })
 }
 
 /// What to say when the tolerance was not met.
@@ -288,14 +271,45 @@ impl Fitted {
         self.model.classes().iter().zip(self.model.summary.class_rows.iter().copied())
     }
 
-    /// Rows of each class beyond the truncation.
-    fn outliers_by_class(&self) -> Vec<usize> {
+    /// Rows of each class beyond the truncation, where there is something known about single rows.
+    fn outliers_by_class(&self) -> Option<Vec<usize>> {
+        let (labels, training) = (self.labels()?, self.model.training.as_ref()?);
         let mut counts = vec![0; self.model.classes().len()];
-        if let (Some(labels), Some(training)) = (self.labels(), &self.model.training) {
-            let rows = labels.codes().iter().zip(&training.outliers);
-            rows.filter(|(_, outlier)| **outlier).for_each(|(&code, _)| counts[code as usize] += 1);
+        let rows = labels.codes().iter().zip(&training.outliers);
+        rows.filter(|(_, outlier)| **outlier).for_each(|(&code, _)| counts[code as usize] += 1);
+        Some(counts)
+    }
+
+    /// How many of its own rows the model decides rightly, where margins are known.
+    fn decided_rightly(&self) -> Option<usize> {
+        let margins = &self.model.training.as_ref()?.margins;
+        let right = margins.iter().filter(|margin| **margin > 0.0).count();
+        if !margins.contains(&0.0) {
+            return Some(right);
         }
-        counts
+        // one of several classes that are level is predicted, and may be the right one
+        let predicted = self.model.predict_codes(self.table.design()).ok()?;
+        let rows = predicted.iter().zip(self.labels()?.codes()).zip(margins);
+        Some(right + rows.filter(|((predicted, own), margin)| **margin == 0.0 && predicted == own).count())
+    }
+
+    /// What to say of a model that decides its own rows no better than one class for all would.
+    fn learnt_nothing(&self) -> Option<String> {
+        let summary = &self.model.summary;
+        if summary.utility.is_some() || summary.cost.is_some() || summary.class_weight.is_some() {
+            // one class for all may be what pays
+            return None;
+        }
+        let right = self.decided_rightly()?;
+        let (class, &most) = summary.class_rows.iter().enumerate().max_by_key(|(_, rows)| **rows)?;
+        (right <= most && summary.rows >= FEWEST_TO_LEARN).then(|| {
+            let name = quoted(&self.model.predictor.classes[class].to_string());
+            format!(
+                "of its own rows the model decides {right} of {} rightly, no more than the class {name} has: another --gamma or -C, or columns on one \
+                 scale, as `outlast tune` puts them, may help",
+                summary.rows
+            )
+        })
     }
 
     /// The variables a penalty that selects has left: by name, or counted from 1.
@@ -386,7 +400,7 @@ impl Fitted {
             pairs.add("support", format!("{} of {rows}", self.model.support_count()));
         }
         if summary.truncation.is_some() || summary.outliers > 0 {
-            let by_class = self.outliers_by_class();
+            let by_class = self.outliers_by_class().unwrap_or_default();
             let some: Vec<(&Class, usize)> =
                 self.model.classes().iter().zip(by_class).filter(|(_, outliers)| *outliers > 0).collect();
             let detail = if some.is_empty() { String::new() } else { format!(": {}", classes_text(some.into_iter())) };
@@ -495,11 +509,15 @@ impl Fitted {
                 })
             })
             .collect();
+        let outliers = self.outliers_by_class();
+        let of_class = |at: usize| outliers.as_ref().map(|outliers| outliers[at]);
         let classes: Vec<Value> = self
             .classes()
-            .zip(self.outliers_by_class())
-            .map(|((class, rows), outliers)| json!({"class": class_json(class), "rows": rows, "outliers": outliers}))
+            .enumerate()
+            .map(|(at, (class, rows))| json!({"class": class_json(class), "rows": rows, "outliers": of_class(at)}))
             .collect();
+        // rows in chunks are not told apart
+        let support = self.model.training.as_ref().map(|_| self.model.support_count());
         let selected = self.selected();
         let matrix = |matrix: &Option<Vec<f64>>| {
             matrix.as_ref().map(|values| values.chunks_exact(classes.len()).map(<[f64]>::to_vec).collect::<Vec<_>>())
@@ -530,7 +548,7 @@ impl Fitted {
             "trace": summary.trace,
             "steps": summary.steps,
             "iterations": summary.iterations,
-            "support_vectors": self.model.support_count(),
+            "support_vectors": support,
             "n_features_selected": selected.as_ref().map(Vec::len),
             "selected_features": selected,
             "details": summary.details.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<serde_json::Map<_, _>>(),

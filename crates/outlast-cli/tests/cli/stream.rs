@@ -60,6 +60,9 @@ fn more_rows_than_memory_give_the_same_model() {
         assert_eq!(found["rows"], wanted["rows"]);
         assert_eq!(found["files"], json!(["a.csv", "b.csv"]));
         assert_eq!(found["status"], "converged");
+        // nothing is known about single rows
+        assert!(found["support_vectors"].is_null() && found["classes"][0]["outliers"].is_null(), "{found}");
+        assert!(found["outliers"].is_u64() && wanted["support_vectors"].is_u64(), "{found}");
         let (found, wanted) = (objective(&found), objective(&wanted));
         assert!(found <= wanted * (1.0 + SAME), "{found} is above {wanted}");
         assert!(truncation == "auto" || (found - wanted).abs() <= SAME * wanted, "{found} is not {wanted}");
@@ -123,6 +126,37 @@ fn few_rows_are_fitted_in_memory() {
     let wanted = fitted(&folder, &[&["fit", "few.csv"][..], &common].concat());
     let found = fitted(&folder, &[&["fit", "--stream", "few.csv"][..], &common].concat());
     assert_eq!((&found["objective"], &found["solver"]), (&wanted["objective"], &wanted["solver"]));
+}
+
+#[test]
+fn files_without_rows_are_passed_over() {
+    let folder = Folder::new();
+    let some = table(300, 1);
+    folder.file("some.csv", &some);
+    folder.file("header.csv", some.lines().next().unwrap());
+    folder.file("empty.csv", "");
+    let fit = |files: &[&str]| {
+        objective(&fitted(&folder, &[&["fit", "--stream", "--kernel", "linear", "--json"], files].concat()))
+    };
+    let wanted = fit(&["some.csv"]);
+    for files in [["some.csv", "header.csv", "empty.csv"], ["header.csv", "some.csv", "empty.csv"]] {
+        assert_eq!(fit(&files), wanted, "{files:?}");
+    }
+    let refused = folder.run(&["fit", "--stream", "--kernel", "linear", "header.csv", "empty.csv"]).refused();
+    assert!(refused.contains("header.csv: the file has a header and no data"), "{refused}");
+    // columns are compared all the same
+    folder.file("other.csv", "colour,label\n");
+    let refused = folder.run(&["fit", "--stream", "--kernel", "linear", "some.csv", "other.csv"]).refused();
+    assert!(refused.contains("other.csv"), "{refused}");
+}
+
+/// Weights that are all 0 leave three classes level: the first is predicted, and a third of the rows is right.
+#[test]
+fn rows_of_classes_that_are_level_are_counted_as_predictions_are() {
+    let folder = Folder::new();
+    folder.file("d.csv", (0..300).map(|row| format!("{},{}\n", row * 7919 % 101, row % 3)).collect::<String>());
+    let ran = folder.run(&["fit", "d.csv", "--kernel", "linear", "--penalty", "l1", "-C", "1e-9", "--no-intercept"]);
+    assert!(ran.code == 0 && ran.err.contains("decides 100 of 300 rightly"), "{}", ran.err);
 }
 
 #[test]

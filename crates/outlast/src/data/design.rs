@@ -158,6 +158,11 @@ pub struct Dense<'a, T: Element = f64> {
 }
 
 impl<'a, T: Element> Dense<'a, T> {
+    /// The values, row by row.
+    pub fn into_values(self) -> Vec<T> {
+        self.values.into_owned()
+    }
+
     /// A matrix over `rows * cols` values in row-major order.
     pub fn new(rows: usize, cols: usize, values: impl Into<Cow<'a, [T]>>) -> Result<Self> {
         let values = values.into();

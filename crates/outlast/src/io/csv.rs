@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         let mut records = Records::new(source, options.delimiter);
         let (mut first, mut record) = (Record::default(), Record::default());
         if !records.next(&mut first)? {
-            return Err(records.lines.whole("the file is empty"));
+            return Err(records.lines.without_rows("the file is empty"));
         }
         let more = records.next(&mut record)?;
         let with_header = has_header(&first, more.then_some(&record), options);
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         let at_first = |problem| records.lines.at(first.line, None, None, problem);
         let plan = columns.plan(options, expected).map_err(at_first)?;
         if with_header && !more {
-            return Err(records.lines.whole("the file has a header and no data"));
+            return Err(records.lines.without_rows("the file has a header and no data"));
         }
         let unnamed = with_header && first.iter().next().is_some_and(|name| name.trim_ascii().is_empty());
         // a model says itself which columns it wants

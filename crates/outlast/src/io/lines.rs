@@ -1,7 +1,7 @@
 //! Lines of a text, one at a time, counted exactly, of bounded length.
 
 use super::field::Problem;
-use super::source::{Source, read_failure, whole_file};
+use super::source::{Source, read_failure, whole_file, without_rows};
 use crate::error::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -60,6 +60,10 @@ impl<'a> Lines<'a> {
     }
 
     /// The error for this text as a whole.
+    pub fn without_rows(&self, problem: &str) -> Error {
+        without_rows(&self.file, problem)
+    }
+
     pub fn whole(&self, problem: impl Into<String>) -> Error {
         whole_file(&self.file, problem)
     }

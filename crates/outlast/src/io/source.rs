@@ -34,6 +34,12 @@ pub(super) fn whole_file(file: &Path, problem: impl Into<String>) -> Error {
     Error::Parse { file, line: None, column: None, name: None, kind, problem: problem.into() }
 }
 
+/// The same about a file without rows.
+pub(super) fn without_rows(file: &Path, problem: &str) -> Error {
+    let (file, kind, problem) = (file.to_path_buf(), ParseKind::NoRows, problem.to_string());
+    Error::Parse { file, line: None, column: None, name: None, kind, problem }
+}
+
 /// What a failed read means: a damaged gzip stream is a matter of the file's content, the rest of the system.
 pub(super) fn read_failure(file: &Path, error: io::Error) -> Error {
     match error.kind() {

@@ -9,6 +9,7 @@
 //! functions (with `geman_mcclure`, whose pull falls smoothly, little).
 
 use super::common::shared_parameters;
+use super::footprint::{Footprint, Kind};
 use super::{Common, Details, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
 use crate::control::Control;
 use crate::data::{Design, Labels, Repeated};
@@ -341,6 +342,10 @@ impl Estimator for Capped {
 
     fn check_chunks(&self) -> Result<()> {
         self.check_streamed()
+    }
+
+    fn footprint(&self, cols: usize, classes: usize) -> Footprint {
+        Kind::Capped.footprint(cols, classes, 1)
     }
 
     fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {

@@ -1,6 +1,6 @@
 //! What every method is told: the parameters they share, the checks of these, and the request of a fit.
 
-use super::{Model, StreamRequest, fit};
+use super::{Footprint, Model, StreamRequest, fit};
 use crate::control::Control;
 use crate::data::{Chunks, Design, Labels};
 use crate::error::{Error, Result, quoted};
@@ -103,6 +103,11 @@ pub trait Estimator: Sync {
     fn check_chunks(&self) -> Result<()> {
         let allowed = "\"truncated\", \"capped\" or \"lq\" for rows in chunks";
         Err(Error::parameter("method", "one that needs all rows in memory", allowed))
+    }
+
+    /// What [`fit_labels`](Self::fit_labels) takes beside the process, about, for dense rows of so many columns and classes.
+    fn footprint(&self, _cols: usize, _classes: usize) -> Footprint {
+        Footprint::UNKNOWN
     }
 
     /// Fits to rows in chunks, which are read several times.

@@ -13,6 +13,16 @@ const MOST_COLUMNS: usize = u32::MAX as usize;
 /// A relative gap that far below 0 is 0 but for rounding.
 const ROUNDING: f64 = -1e-9;
 
+/// A relative gap as it is told: what no solve has narrowed down, because time was up before, is infinite in a solver, and all of the
+/// objective here.
+pub(super) fn told_gap(gap: f64) -> f64 {
+    match gap {
+        gap if (ROUNDING..0.0).contains(&gap) => 0.0,
+        f64::INFINITY => 1.0,
+        gap => gap,
+    }
+}
+
 /// Most classes a joint fit takes.
 pub(crate) const MOST_CLASSES: usize = 1000;
 
@@ -168,7 +178,7 @@ pub(super) fn summary(method: &str, common: &Common, labels: &Labels, solution: 
         objective: solution.objective,
         steps: solution.trace.len().saturating_sub(1),
         trace: solution.trace.clone(),
-        gap: if (ROUNDING..0.0).contains(&solution.gap) { 0.0 } else { solution.gap },
+        gap: told_gap(solution.gap),
         iterations: solution.iterations,
         status: solution.status,
         details: Details::default(),

@@ -10,6 +10,7 @@
 
 use super::common::{LARGEST_CAP, affordable_gap, positive, shared_parameters};
 use super::condense::Condensed;
+use super::footprint::{Footprint, Kind};
 use super::payoff;
 use super::{Common, CostForm, Estimator, FitRequest, Model, StreamRequest, Summary, Training, fit};
 use crate::data::{Class, Design, FeatureMap, Labels, Repeated, Squared, Target};
@@ -405,6 +406,10 @@ impl Estimator for Lq {
 
     fn check_chunks(&self) -> Result<()> {
         self.check_streamed()
+    }
+
+    fn footprint(&self, cols: usize, classes: usize) -> Footprint {
+        Kind::power(self.q).footprint(cols, classes, 1)
     }
 
     fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {

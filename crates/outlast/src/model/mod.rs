@@ -9,6 +9,7 @@ mod common;
 pub(crate) mod condense;
 mod details;
 mod fit;
+mod footprint;
 mod inliers;
 mod lq;
 mod one_vs_rest;
@@ -32,6 +33,7 @@ pub use common::{ClassWeight, Common, Estimator, FitRequest};
 pub use details::Details;
 #[cfg(feature = "io")]
 pub(crate) use fit::MOST_CLASSES;
+pub use footprint::Footprint;
 pub use inliers::Inliers;
 pub use lq::Lq;
 pub(crate) use lq::{check_memory, copies};

@@ -11,6 +11,7 @@
 //! U[y, other] l_T(-y f).
 
 use super::common::shared_parameters;
+use super::footprint::{Footprint, Kind};
 use super::payoff::{Baseline, CostForm, Payoff};
 use super::{
     Common, Estimator, FitRequest, Model, Probability, StreamRequest, check_memory, copies, fit, truncated_fit,
@@ -304,6 +305,18 @@ impl Estimator for Truncated {
 
     fn check_chunks(&self) -> Result<()> {
         self.check_streamed()
+    }
+
+    fn footprint(&self, cols: usize, classes: usize) -> Footprint {
+        let copies = if self.utility.is_some() || self.cost.is_some() { classes } else { 1 };
+        let of = |kind: Kind| kind.footprint(cols, classes, copies);
+        match self.penalty {
+            Penalty::L2 => of(Kind::Squared),
+            Penalty::L1 => of(Kind::Selecting),
+            // its rates are those of a fit with the l2 penalty
+            Penalty::AdaptiveL1 => of(Kind::Squared).or(of(Kind::Selecting)),
+            Penalty::Lq => of(Kind::power(self.q)),
+        }
     }
 
     fn fit_passes(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {

@@ -629,6 +629,45 @@ fn too_many_classes_are_refused() {
     }
 }
 
+#[test]
+fn a_value_that_is_too_large_is_named_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
+    std::fs::write(&a, "age,label\n1,0\n2,1\n").unwrap();
+    std::fs::write(&b, "age,label\n3,0\n1e300,1\n").unwrap();
+    let options = StreamOptions { memory: 64, cache: None, shift: false };
+    let refused = open_stream(&[a, b], &ReadOptions::default(), &options, &Control::default()).err().unwrap();
+    let refused = refused.to_string();
+    assert!(refused.contains("b.csv: row 2, column \"age\": 1e300 is too large"), "{refused}");
+}
+
+/// Where the fit in memory would take more than there is, rows that were held go to disk, and are the same.
+#[test]
+fn held_rows_go_to_disk_where_the_method_takes_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    let value = |row: usize| 1e6 + (row * 7919 % 101) as f64 / 8.0;
+    let text: String = (0..20_000).map(|row| format!("{},{}\n", value(row), ["b", "a"][row % 2])).collect();
+    std::fs::write(&path, text).unwrap();
+    let options = StreamOptions { memory: 1 << 24, cache: None, shift: true };
+    let open =
+        || open_stream(std::slice::from_ref(&path), &ReadOptions::default(), &options, &Control::default()).unwrap();
+    assert!(matches!(open().within(&linear(1.0), &options).unwrap(), Stream::Whole(_)));
+    let Stream::Cached { mut rows, classes, notes, .. } = open().within(&Lq::new(1.0).q(0.5), &options).unwrap() else {
+        panic!("they do not fit")
+    };
+    assert_eq!((classes, notes.len()), (vec!["a".into(), "b".into()], 0));
+    let (shift, mut chunk, mut row) = (rows.shift()[0], Chunk::default(), 0);
+    rows.rewind().unwrap();
+    while rows.next(&mut chunk).unwrap() {
+        for (x, code) in chunk.x.iter().zip(&chunk.codes) {
+            assert!((f64::from(*x) + shift - value(row)).abs() < 1e-5 && *code == 1 - row as u32 % 2, "{row}");
+            row += 1;
+        }
+    }
+    assert_eq!(row, 20_000);
+}
+
 /// The rows of a file, with what was taken off put back, and what was noted.
 fn read_back(path: &std::path::Path, shift: bool) -> (Vec<f64>, Vec<String>) {
     let options = StreamOptions { memory: 1 << 20, cache: None, shift };

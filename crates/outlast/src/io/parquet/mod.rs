@@ -26,7 +26,7 @@ use super::columns::{Columns, Expected, Plan, Role};
 use super::csv::{label, weight};
 use super::field::{Problem, missing, number};
 use super::names::Names;
-use super::source::{Source, whole_file};
+use super::source::{Source, whole_file, without_rows};
 use super::table::{Header, ReadOptions, Table};
 use crate::data::Dense;
 use crate::error::{Error, Result};
@@ -183,7 +183,7 @@ impl Reader {
         let columns = Columns { count: header.len(), header: Some(&header) };
         let plan = columns.plan(&options, expected).map_err(|problem| whole_file(&name, problem.text))?;
         if footer.rows == 0 {
-            return Err(whole_file(&name, "the file has columns and no rows"));
+            return Err(without_rows(&name, "the file has columns and no rows"));
         }
         let columns: Vec<Column> =
             plan.roles.iter().enumerate().filter_map(|(at, &role)| Column::new(at, role)).collect();

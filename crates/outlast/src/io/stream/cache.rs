@@ -6,7 +6,8 @@
 //! end:     0: u32 | all rows: u64 | checksum: u32
 //! ```
 //!
-//! All little-endian. The file has no name where the system can do that, and goes with the process, however that ends.
+//! All little-endian. Blocks are read and checked, not mapped into memory: a mapped file that is cut off while it is read ends the process, where a read fails with an
+//! error; mapped pages count towards the resident set, which is to stay within bounds; and a checksum looks at every byte anyway. The file has no name where the system can do that, and goes with the process, however that ends.
 
 use crate::data::{Chunk, Chunks};
 use crate::error::{Error, Result};
@@ -70,7 +71,7 @@ impl Writer {
                 let short = (value - self.shift.get(column).copied().unwrap_or(0.0)) as f32;
                 if !short.is_finite() {
                     let problem =
-                        format!("{value} is too large for the 32 bits that rows are kept in; scale the column");
+                        format!("{value:e} is too large for the 32 bits that rows are kept in; scale the column");
                     let row = (self.rows as usize) + row;
                     return Err(Error::Value { what: "X", row, column: Some(column), problem });
                 }

@@ -5,6 +5,9 @@
 //!                                         -> else a cache on disk (f32, checked)  -> CachedRows, for Truncated::fit_chunks
 //! ```
 //!
+//! What fits depends on the method, which may need the classes first: so rows are held up to a share of the memory, and [`Stream::within`] moves them to
+//! disk where the fit in memory would take more than there is.
+//!
 //! Columns far from 0 have a constant taken off before they are rounded to 32 bits, so that they keep their digits; a fit puts it
 //! into the intercept. The first rows say which constant. Where all rows together tell that it was the wrong one (`thinned`), files are read once more; what
 //! 32 bits can't hold even so is noted.
@@ -22,11 +25,13 @@ use crate::control::{Control, Progress};
 use crate::data::{Chunks, Class, Dense, Labels};
 use crate::error::{Error, Result, quoted};
 use crate::memory::Lean;
-use crate::model::Rows;
+use crate::model::{Estimator, Rows};
 use std::path::PathBuf;
 
-/// Share of the memory that rows may take to be held: a fit in memory takes several times as much.
+/// Share of the memory that rows may take to be held: every fit in memory takes several times as much.
 const SHARE: usize = 5;
+/// Share of the memory that a fit in memory may take, by the method's footprint, which is an estimate.
+const FIT_SHARE: (usize, usize) = (2, 3);
 /// Share of the memory for the pages of Parquet files that are read side by side.
 const PAGE_SHARE: (usize, usize) = (2, 5);
 /// A column whose mean is so many standard deviations from 0 is shifted.
@@ -63,7 +68,44 @@ pub enum Stream {
     },
 }
 
-/// Reads files of the same columns as one table, which may be larger than memory. The first says which features there are; those of the
+impl Stream {
+    /// The same rows where the method's fit to them takes no more than the memory; else on disk.
+    pub fn within(self, method: &dyn Estimator, options: &StreamOptions) -> Result<Stream> {
+        let table = match self {
+            Stream::Whole(table) => table,
+            cached => return Ok(cached),
+        };
+        let classes = table.labels.as_ref().map_or(0, |labels| labels.classes().len());
+        let bytes = method.footprint(table.cols(), classes).bytes(table.rows());
+        if bytes <= options.memory / FIT_SHARE.1 * FIT_SHARE.0 {
+            Ok(Stream::Whole(table))
+        } else {
+            moved(table, options)
+        }
+    }
+}
+
+/// A table that was read, on disk.
+fn moved(table: Table, options: &StreamOptions) -> Result<Stream> {
+    let _lean = Lean::new();
+    let cols = table.cols();
+    let (Rows::Dense(x), Some(labels)) = (table.x, table.labels) else {
+        return Err(Error::shape("data", "rows that were not read for a stream", "dense rows with labels"));
+    };
+    let (classes, codes) = (labels.classes().to_vec(), labels.codes().to_vec());
+    let held = Batch { values: x.into_values(), codes, weights: table.weights.unwrap_or_default() };
+    let mut seen = Thinned::default();
+    seen.add(&held.values, cols);
+    let shift = options.shift.then(|| shifts(&held.values, cols)).unwrap_or_default();
+    let shift = seen.better_shift(&shift).filter(|_| options.shift).unwrap_or(shift);
+    let position = (0..classes.len() as u32).collect();
+    let rows = spill(held, cols, Some(&shift), options)?.finish(position)?;
+    let (feature_names, mut notes) = (table.feature_names, table.notes);
+    notes.extend(note(&seen.lost(rows.shift()), feature_names.as_deref()));
+    Ok(Stream::Cached { rows, classes, feature_names, notes })
+}
+
+/// Reads files of the same columns as one table, which may be larger than memory. Files without rows are passed over, unless there are no others. The first says which features there are; those of the
 /// others are found by name, or by position where there are no names. More classes than a classifier takes are refused where they are met, and a time limit that
 /// passes ends the reading with [`Error::ReadingTime`].
 ///
@@ -146,14 +188,17 @@ fn read(
         seen.add(&batch.values, files.features);
         control.report(Progress { stage: "reading", step: rows, objective: f64::NAN, gap: f64::NAN });
         match &mut writer {
-            Some(writer) => writer.write(&batch.values, &batch.codes, &batch.weights)?,
+            Some(writer) => {
+                writer.write(&batch.values, &batch.codes, &batch.weights).map_err(|error| files.in_its_file(error))?
+            }
             None => {
                 held.values.extend_from_slice(&batch.values);
                 held.codes.extend_from_slice(&batch.codes);
                 held.weights.extend_from_slice(&batch.weights);
                 let bytes = 8 * (held.values.len() + held.weights.len()) + 4 * held.rows();
                 if bytes > stream.memory / SHARE || shift.is_some() {
-                    writer = Some(spill(std::mem::take(&mut held), files.features, shift.as_deref(), stream)?);
+                    let begun = spill(std::mem::take(&mut held), files.features, shift.as_deref(), stream);
+                    writer = Some(begun.map_err(|error| files.in_its_file(error))?);
                 }
             }
         }

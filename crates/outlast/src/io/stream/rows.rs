@@ -6,7 +6,7 @@ use super::super::source::{Source, whole_file};
 use super::super::table::{Format, ReadOptions, TargetColumn};
 use super::super::{csv, libsvm, parquet};
 use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::error::{Error, ParseKind, Result, quoted};
 use std::path::{Path, PathBuf};
 
 /// Rows looked at together when LIBSVM text is only measured.
@@ -43,6 +43,11 @@ pub(super) struct Files<'a> {
     pages: usize,
     next: usize,
     reader: Option<Reader>,
+    /// Which files have been opened, and how many rows were read before each.
+    opened: Vec<(usize, usize)>,
+    rows: usize,
+    /// What is wrong with the first that has no rows, where there are others.
+    without_rows: Option<Error>,
     pub names: Names,
     pub features: usize,
     pub feature_names: Option<Vec<String>>,
@@ -65,6 +70,9 @@ impl<'a> Files<'a> {
             pages,
             next: 0,
             reader: None,
+            opened: Vec::new(),
+            rows: 0,
+            without_rows: None,
             names: Names::bounded(),
             features: 0,
             feature_names: None,
@@ -74,13 +82,29 @@ impl<'a> Files<'a> {
         Ok(files)
     }
 
-    /// Opens the next file; false after the last.
+    /// Opens the next file that has rows; false after the last.
     fn open(&mut self) -> Result<bool> {
-        let Some(path) = self.paths.get(self.next) else { return Ok(false) };
-        // the first file says which features there are, the others must have them too
+        while let Some(path) = self.paths.get(self.next) {
+            self.next += 1;
+            match self.reader(path) {
+                Err(error) if self.paths.len() > 1 && has_no_rows(&error) => {
+                    self.without_rows.get_or_insert(error);
+                }
+                reader => {
+                    self.reader = Some(reader?);
+                    self.opened.push((self.next - 1, self.rows));
+                    return Ok(true);
+                }
+            }
+        }
+        self.without_rows.take().filter(|_| self.opened.is_empty()).map_or(Ok(false), Err)
+    }
+
+    fn reader(&mut self, path: &Path) -> Result<Reader> {
+        // the first file with rows says which features there are, the others must have them too
         let names = self.feature_names.clone();
         let known = Expected { features: self.features, names: names.as_deref(), labels: true };
-        let expected = (self.next > 0).then_some(&known);
+        let expected = (!self.opened.is_empty()).then_some(&known);
         let source = Source::open(path)?;
         let name = source.name.clone();
         let format = source.format(self.options.format)?;
@@ -93,7 +117,7 @@ impl<'a> Files<'a> {
             }
             _ => Reader::Csv(Box::new(csv::Reader::open(source, &self.options, expected)?)),
         };
-        if self.next == 0 {
+        if self.opened.is_empty() {
             (self.features, self.feature_names) = match &reader {
                 Reader::Csv(reader) => (reader.rows.plan.features, reader.rows.plan.names.clone()),
                 Reader::Parquet(reader) => (reader.plan.features, reader.plan.names.clone()),
@@ -107,9 +131,16 @@ impl<'a> Files<'a> {
                 return Err(whole_file(&name, problem));
             }
         }
-        self.reader = Some(reader);
-        self.next += 1;
-        Ok(true)
+        Ok(reader)
+    }
+
+    /// What is wrong with a value of all rows, as a matter of its file.
+    pub fn in_its_file(&self, error: Error) -> Error {
+        let Error::Value { row, column: Some(column), problem, .. } = &error else { return error };
+        let Some((file, before)) = self.opened.iter().rev().find(|(_, before)| before <= row) else { return error };
+        let name = self.feature_names.as_ref().and_then(|names| names.get(*column));
+        let name = name.map_or_else(|| (column + 1).to_string(), |name| quoted(name));
+        whole_file(&self.paths[*file], format!("row {}, column {name}: {problem}", row - before + 1))
     }
 
     /// The next rows, up to `most`, in place of those in `batch`; none at the end.
@@ -128,7 +159,7 @@ impl<'a> Files<'a> {
                     std::mem::swap(&mut reader.rows.values, &mut batch.values);
                     std::mem::swap(&mut reader.rows.weights, &mut batch.weights);
                     self.notes.append(&mut reader.rows.notes);
-                    if self.next == 1 && self.features != reader.rows.plan.features {
+                    if self.opened.len() == 1 && self.features != reader.rows.plan.features {
                         // a column of row numbers was found and left out
                         (self.features, self.feature_names) =
                             (reader.rows.plan.features, reader.rows.plan.names.clone());
@@ -160,6 +191,7 @@ impl<'a> Files<'a> {
                     rows.rows
                 }
             };
+            self.rows += rows;
             if rows > 0 {
                 batch.codes = self.names.take_codes();
                 return Ok(());
@@ -170,6 +202,10 @@ impl<'a> Files<'a> {
             }
         }
     }
+}
+
+fn has_no_rows(error: &Error) -> bool {
+    matches!(error, Error::Parse { kind: ParseKind::NoRows, .. })
 }
 
 /// The width of LIBSVM files: their largest index. `None` where there are none among the files.

@@ -53,8 +53,11 @@ pub struct StreamRequest<'a> {
     pub control: Control<'a>,
 }
 
-/// Rows of the sample that are fitted to find a start of the methods whose fits in memory take long.
+/// Rows of the sample that are fitted to find a start of the methods whose fits in memory take long, at most and at least, and the share of the memory
+/// for that: the sample lies beside them.
 const MOST_STARTING: usize = 20_000;
+const LEAST_STARTING: usize = 100;
+const STARTING_SHARE: (usize, usize) = (3, 5);
 
 /// What all methods do first: checks, the survey, and what a row of each class weighs.
 struct Prepared {
@@ -144,13 +147,16 @@ impl Prepared {
     /// The model of a method on some rows of the sample, with C made larger by the rows that they stand for.
     fn on_sample<M: Estimator + Clone>(&self, method: &M, request: &StreamRequest) -> Result<Model> {
         let sample = self.survey.sample();
-        let rows = sample.rows().min(MOST_STARTING);
+        let cols = sample.x.len() / sample.rows().max(1);
+        let fit = method.footprint(cols, request.classes.len());
+        let room = request.memory / STARTING_SHARE.1 * STARTING_SHARE.0;
+        let most = fit.rows(room, MOST_STARTING).max(LEAST_STARTING);
+        let rows = sample.rows().min(most);
         let growth = self.survey.total() as f64 / rows.max(1) as f64;
         let mut method = method.clone();
         let common = method.common_mut();
         common.c *= growth;
         common.class_weight = self.factors.clone().map_or(ClassWeight::Equal, ClassWeight::Given);
-        let cols = sample.x.len() / sample.rows().max(1);
         let part = self.survey.part(0..rows);
         let (mut values, mut codes, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for view in part.views() {
@@ -186,7 +192,7 @@ impl Prepared {
             objective: found.objective,
             steps: found.trace.len().saturating_sub(1),
             trace: found.trace,
-            gap: found.gap,
+            gap: fit::told_gap(found.gap),
             iterations: found.passes,
             status,
             details,
