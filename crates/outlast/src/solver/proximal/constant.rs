@@ -18,8 +18,6 @@ use crate::problem::Loss;
 
 /// A difference of objectives, relatively, that may be rounding: the earlier one stays.
 pub(super) const TIE: f64 = 1e-9;
-/// What the leader's rows may cost, next to what f = 0 costs them, to count as nothing.
-const NOTHING: f64 = 1e-12;
 /// Longest lead.
 const LONGEST: f64 = 1024.0;
 const BISECTIONS: usize = 60;
@@ -85,11 +83,11 @@ fn short_lead(loss: Loss, own: f64, others: f64) -> f64 {
     low
 }
 
-/// A lead at which the rows of the leader cost nothing and all others are truncated.
+/// A lead at which the rows of the leader cost nothing, to the last bit, and all others are truncated: then 0 bounds the convex problem of a step,
+/// which otherwise has no minimum.
 fn long_lead(loss: Loss) -> f64 {
-    let nothing = NOTHING * loss.value(0.0);
     let mut lead = 1.0;
-    while (loss.value(lead) > nothing || !loss.truncates(-lead)) && lead < f64::MAX {
+    while (loss.value(lead) > 0.0 || !loss.truncates(-lead)) && lead < f64::MAX {
         lead *= 2.0;
     }
     lead

@@ -48,8 +48,9 @@ const CHEAP: f64 = 1e6;
 /// smaller ones, and it may spend the work of a whole solution.
 const WAIT: (f64, f64) = (0.25, 2.0);
 const WAIT_TALL: f64 = 30.0;
-/// How many times the work spent so far a last attempt may take.
+/// How many times the work spent so far a last attempt may take, and the gap that is worth one, next to the tolerance.
 const LAST: f64 = 10.0;
+const FAR: f64 = 100.0;
 /// Accuracy asked for next to the solution, where a step is exact.
 const FINE: f64 = 1e-7;
 /// Damping: first and least, relative to the stiffness, and most, relative to the curvature (`Engine::stiffness`).
@@ -109,6 +110,14 @@ struct Before {
     weights: Vec<f64>,
     decision: Vec<f64>,
     inexactness: f64,
+}
+
+/// Where another way was taken.
+struct Aside {
+    point: Vec<(usize, Vec<f64>)>,
+    multipliers: Vec<f64>,
+    sigma: f64,
+    accuracy: f64,
 }
 
 impl<'a, R: Rows> Engine<'a, R> {
@@ -248,7 +257,8 @@ impl<'a, R: Rows> Engine<'a, R> {
         self.allowed = CHEAP;
         let (mut waited, mut status) = (0, Status::IterationLimit);
         let (mut last, mut leap) = (f64::INFINITY, 1);
-        let mut tried = false;
+        // whether the interior point method has had its turn, and where it took over
+        let (mut tried, mut aside) = (false, None);
         for round in 0..MOST_ROUNDS {
             let before = self.iterations;
             let Some((local, violators)) = self.descend(sigma, accuracy, limit, control)? else {
@@ -256,7 +266,10 @@ impl<'a, R: Rows> Engine<'a, R> {
                 self.allowed = self.interior_work().map_or(f64::INFINITY, |work| self.patience(wait) * work);
                 if self.work > self.allowed {
                     tried = true;
-                    (sigma, accuracy) = self.from_inside(tolerance, control)?.unwrap_or((sigma, accuracy));
+                    let here = self.aside(sigma, accuracy);
+                    if let Some(near) = self.from_inside(tolerance, control)? {
+                        ((sigma, accuracy), aside) = (near, Some(here));
+                    }
                 }
                 continue;
             };
@@ -278,13 +291,21 @@ impl<'a, R: Rows> Engine<'a, R> {
                 waited = 0;
             }
             if waited >= PATIENCE {
+                waited = 0;
+                if let Some(before) = aside.take() {
+                    // what looked like the solution from inside was none
+                    (sigma, accuracy) = self.back_to(before);
+                    continue;
+                }
                 let most = LAST * self.work.max(CHEAP);
                 let affordable = self.interior_work().is_some_and(|work| WAIT_TALL * work <= most);
+                // next to the solution it is rounding that is in the way
+                let is_far = gap > FAR * tolerance;
                 if !std::mem::replace(&mut tried, true)
-                    && affordable
+                    && (affordable && is_far)
                     && let Some(near) = self.from_inside(tolerance, control)?
                 {
-                    ((sigma, accuracy), waited) = (near, 0);
+                    (sigma, accuracy) = near;
                     continue;
                 }
                 status = Status::Inaccurate;
@@ -321,6 +342,19 @@ impl<'a, R: Rows> Engine<'a, R> {
     /// Interior point steps whose work may be spent.
     fn patience(&self, wait: f64) -> f64 {
         if self.is_tall() { wait.max(WAIT_TALL) } else { wait }
+    }
+
+    /// What it takes to go on from here later.
+    fn aside(&self, sigma: f64, accuracy: f64) -> Aside {
+        Aside { point: self.point(), multipliers: self.multipliers.clone(), sigma, accuracy }
+    }
+
+    /// Goes on from there; returns sigma and the accuracy.
+    fn back_to(&mut self, aside: Aside) -> (f64, f64) {
+        self.go_to(&aside.point);
+        self.multipliers = aside.multipliers;
+        (self.damping, self.near) = (DAMPING.0, false);
+        (aside.sigma, aside.accuracy)
     }
 
     /// Next to the solution by the interior point method, once; from there on sigma and the accuracy are these.
