@@ -96,7 +96,7 @@ fn moved(table: Table, options: &StreamOptions) -> Result<Stream> {
     let held = Batch { values: x.into_values(), codes, weights: table.weights.unwrap_or_default() };
     let mut seen = Thinned::default();
     seen.add(&held.values, cols);
-    let shift = options.shift.then(|| shifts(&held.values, cols)).unwrap_or_default();
+    let shift = if options.shift { shifts(&held.values, cols) } else { Vec::new() };
     let shift = seen.better_shift(&shift).filter(|_| options.shift).unwrap_or(shift);
     let position = (0..classes.len() as u32).collect();
     let rows = spill(held, cols, Some(&shift), options)?.finish(position)?;

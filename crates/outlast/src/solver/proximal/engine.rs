@@ -267,7 +267,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 if self.work > self.allowed {
                     tried = true;
                     let here = self.aside(sigma, accuracy);
-                    if let Some(near) = self.from_inside(tolerance, control)? {
+                    if let Some(near) = self.lead_inside(tolerance, control)? {
                         ((sigma, accuracy), aside) = (near, Some(here));
                     }
                 }
@@ -303,7 +303,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                 let is_far = gap > FAR * tolerance;
                 if !std::mem::replace(&mut tried, true)
                     && (affordable && is_far)
-                    && let Some(near) = self.from_inside(tolerance, control)?
+                    && let Some(near) = self.lead_inside(tolerance, control)?
                 {
                     (sigma, accuracy) = near;
                     continue;
@@ -358,7 +358,7 @@ impl<'a, R: Rows> Engine<'a, R> {
     }
 
     /// Next to the solution by the interior point method, once; from there on sigma and the accuracy are these.
-    fn from_inside(&mut self, tolerance: f64, control: &Control) -> Result<Option<(f64, f64)>> {
+    fn lead_inside(&mut self, tolerance: f64, control: &Control) -> Result<Option<(f64, f64)>> {
         self.allowed = f64::INFINITY;
         if !self.interior(tolerance, control)? {
             return Ok(None);
