@@ -44,7 +44,7 @@ VARIANTS = [
     TruncatedSVC(truncation=None),
     TruncatedSVC(loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="l1"),
-    TruncatedSVC(kernel="linear", penalty="l1", loss="logistic", tol=1e-9),
+    TruncatedSVC(kernel="linear", penalty="l1", loss="logistic"),
     TruncatedSVC(kernel="linear", penalty="lq"),
     TruncatedSVC(kernel="poly"),
     TruncatedSVC(kernel="sigmoid", truncation=None),
