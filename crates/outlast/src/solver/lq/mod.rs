@@ -51,8 +51,8 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
     }
     let run = |problem: &LqProblem, options: &Options| match problem.q {
         _ if solver == LQA => lqa::solve(problem, options, control),
-        1.0 => absolute(problem, options, control),
-        q if q > 1.0 => curved(problem, options, control),
+        1.0 => not_above_the_paper(problem, absolute(problem, options, control)?, options, control),
+        q if q > 1.0 => not_above_the_paper(problem, curved(problem, options, control)?, options, control),
         _ => portfolio::solve(problem, options, control),
     };
     let found = frame::on_stored(problem, options, |problem, options, _| {
@@ -97,20 +97,18 @@ fn curved(problem: &LqProblem, options: &Options, control: &Control) -> Result<S
         Ok(if other.gap < found.gap { other } else { found })
     })?;
     let penalty = problem.penalty(found.weights.as_deref().unwrap_or(&[]));
-    let found = match found.status == Status::Inaccurate && penalty <= options.tolerance * found.objective {
-        true => by_loss_alone(problem, found, options, control)?,
-        false => found,
-    };
-    match found.status {
-        Status::Inaccurate | Status::IterationLimit if !(found.gap <= NEGLIGIBLE) => {
-            not_above_the_paper(problem, found, options, control)
-        }
-        _ => Ok(found),
+    match found.status == Status::Inaccurate && penalty <= options.tolerance * found.objective {
+        true => by_loss_alone(problem, found, options, control),
+        false => Ok(found),
     }
 }
 
-/// The end of the paper's algorithm, where that is affordable and lower than what was `found`. The bound stays.
+/// What was `found`, or if that is not certain to be next to the optimum the end of the paper's algorithm, where that is affordable and
+/// lower. The bound stays.
 fn not_above_the_paper(problem: &LqProblem, found: Solution, options: &Options, control: &Control) -> Result<Solution> {
+    if !matches!(found.status, Status::Inaccurate | Status::IterationLimit) || found.gap <= NEGLIGIBLE {
+        return Ok(found);
+    }
     let end = portfolio::paper_start(problem, lqa::decrease(options), options.max_steps, control)?;
     let Some(mut end) = end else { return Ok(found) };
     if problem.functions > 1 {

@@ -48,8 +48,10 @@ const CHEAP: f64 = 1e6;
 /// smaller ones, and it may spend the work of a whole solution.
 const WAIT: (f64, f64) = (0.25, 2.0);
 const WAIT_TALL: f64 = 30.0;
-/// How many times the work spent so far a last attempt may take, and the gap that is worth one, next to the tolerance.
+/// How many times the work spent so far a last attempt may take, how many multiplications at least, and the gap that is worth one, next
+/// to the tolerance.
 const LAST: f64 = 10.0;
+const MODEST: f64 = 1e9;
 const FAR: f64 = 100.0;
 /// Accuracy asked for next to the solution, where a step is exact.
 const FINE: f64 = 1e-7;
@@ -297,7 +299,7 @@ impl<'a, R: Rows> Engine<'a, R> {
                     (sigma, accuracy) = self.back_to(before);
                     continue;
                 }
-                let most = LAST * self.work.max(CHEAP);
+                let most = (LAST * self.work).max(MODEST);
                 let affordable = self.interior_work().is_some_and(|work| WAIT_TALL * work <= most);
                 // next to the solution it is rounding that is in the way
                 let is_far = gap > FAR * tolerance;
