@@ -568,9 +568,12 @@ fn a_class_that_the_sample_lacks_is_not_lost() {
         let data = with_a_rare_class(classes);
         let lq = Lq::new(0.1).q(0.5).tol(1e-4);
         let truncated = linear(0.1).penalty(Penalty::Lq).q(0.5).tol(1e-4);
-        for method in [&lq as &dyn Estimator, &truncated, &linear(0.1), &linear(0.1).truncation(Truncation::Off)] {
-            let wanted = data.in_memory(method, None).summary.objective;
-            let found = sizes.map(|sizes| data.stream(method, sizes, None));
+        let plain = linear(0.1).truncation(Truncation::Off);
+        let methods = [&lq as &dyn Estimator, &linear(0.1), &plain, &truncated];
+        // both at once for three classes is a long fit, and one of `other_penalties`
+        for method in &methods[..if classes == 2 { 4 } else { 3 }] {
+            let wanted = data.in_memory(*method, None).summary.objective;
+            let found = sizes.map(|sizes| data.stream(*method, sizes, None));
             let at = found.each_ref().map(|model| model.summary.objective);
             println!("{classes} classes, {}: {at:?} against {wanted}", found[0].summary.method);
             assert!(weights(&found[0]).iter().any(|w| *w != 0.0), "nothing was learnt");

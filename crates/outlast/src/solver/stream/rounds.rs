@@ -26,6 +26,12 @@ const TINY_WIDTH: f64 = 1e-12;
 /// The smallest width of Newton's method after a band led astray, and the halvings of the way back.
 const LEAST_WIDTH: f64 = 1e-5;
 const HALVINGS: i32 = 14;
+/// How far, next to the width of the band, the way back is looked at: what is beyond says nothing of the rows in between.
+const AHEAD: f64 = 16.0;
+/// A width of bands below which the rows that are left lie at a kink, more than can be gathered. None is narrower.
+const LEAST_BAND: f64 = 1e-9;
+/// A relative decrease that is none.
+const TRIFLE: f64 = 1e-9;
 
 /// Movement of the scores between two starts that are one.
 const SAME: f64 = 1e-2;
@@ -176,7 +182,10 @@ impl Work<'_> {
             }
             if before.is_some() && !lower {
                 // too far for what was taken for affine: the best point on the way, and down from there
-                let (theta, sums) = self.retreat(&best, &now)?;
+                let Some((theta, sums)) = self.retreat(&best, &now)? else {
+                    best.status = Status::Inaccurate;
+                    break;
+                };
                 now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
                 before = None;
                 continue;
@@ -191,6 +200,10 @@ impl Work<'_> {
             if found.count > most {
                 // fewer rows, at the same place
                 now.half_width *= 0.5;
+                if now.half_width < LEAST_BAND {
+                    best.status = Status::Inaccurate;
+                    break;
+                }
                 before = None;
                 continue;
             }
@@ -206,9 +219,10 @@ impl Work<'_> {
     }
 
     /// The lowest point on the way from the best to one that is higher, then Newton's method with a width below that of the band that
-    /// led astray.
-    fn retreat(&mut self, best: &Best, far: &Band) -> Result<(Vec<f64>, Sums)> {
-        let steps: Vec<f64> = (1..=HALVINGS).map(|k| 0.5f64.powi(k)).collect();
+    /// led astray. Nothing if neither is lower: what is gathered there would be the same again.
+    fn retreat(&mut self, best: &Best, far: &Band) -> Result<Option<(Vec<f64>, Sums)>> {
+        let longest = (AHEAD * far.half_width / self.given.movement(&best.theta, &far.theta)).min(0.5);
+        let steps: Vec<f64> = (0..HALVINGS).map(|k| longest * 0.5f64.powi(k)).collect();
         let values = self.ray(&best.theta, &far.theta, &steps, TINY_WIDTH)?;
         let lowest = (0..steps.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
         let step = if values[lowest] < best.objective { steps[lowest] } else { 0.0 };
@@ -217,11 +231,16 @@ impl Work<'_> {
         let sums = self.statistics(&theta, width)?;
         let Reached { theta: lower, sums, .. } = self.descend(theta.clone(), sums, width, Then::Nothing)?;
         let exact = self.penalty(&lower) + sums.loss;
-        if exact <= values[lowest].min(best.objective) {
-            return Ok((lower, sums));
+        let objective = values[lowest].min(best.objective);
+        let enough = best.objective * (1.0 - TRIFLE);
+        if exact <= objective {
+            return Ok((exact < enough).then_some((lower, sums)));
+        }
+        if !(objective < enough) {
+            return Ok(None);
         }
         let sums = self.statistics(&theta, width)?;
-        Ok((theta, sums))
+        Ok(Some((theta, sums)))
     }
 
     /// The exact answer on the gathered rows.
