@@ -68,6 +68,8 @@ const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
 /// Rows of the sample that tell how far scores move.
 const MOST_MOVED: usize = 4000;
+/// How far apart intercepts may be, next to the largest score without them.
+const APART: f64 = 10.0;
 /// Fewest rows that can be gathered at once, and of a sample.
 const FEWEST: usize = 2000;
 /// So many even where the memory is small.
@@ -274,6 +276,37 @@ impl<'a> Given<'a> {
         'a: 'b,
     {
         Work { given: self, asking, convex: false, rest: 0.0, board: None, control }
+    }
+
+    /// A theta whose intercepts are no farther apart than tells on the sample. Where all rows of a class are given up its intercept has
+    /// no lower bound, and solvers may leave it where sums of scores have no digits.
+    fn held(&self, mut theta: Vec<f64>) -> Vec<f64> {
+        let (spec, p) = (&self.spec, self.spec.order());
+        if spec.shape != Shape::Margin || !spec.intercept || !spec.ceiling.is_finite() {
+            return theta;
+        }
+        let (folded, d) = (spec.folded(&theta), spec.cols.max(1));
+        let mut largest = 0.0f64;
+        for x in self.survey.sample().x.chunks_exact(d).take(MOST_MOVED) {
+            for w in folded.chunks_exact(d) {
+                let score: f64 = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum();
+                largest = largest.max(score.abs());
+            }
+        }
+        let most = APART * (largest + spec.ceiling);
+        if spec.functions == 1 {
+            theta[p - 1] = theta[p - 1].clamp(-most, most);
+            return theta;
+        }
+        let highest = theta[p - 1..].iter().step_by(p).copied().fold(f64::NEG_INFINITY, f64::max);
+        let farthest = theta[p - 1..].iter().step_by(p).map(|b| highest - b).fold(0.0, f64::max);
+        if farthest > most {
+            // only differences count
+            theta[p - 1..].iter_mut().step_by(p).for_each(|b| *b = (*b - highest).max(-most));
+            let mean = theta[p - 1..].iter().step_by(p).sum::<f64>() / spec.functions as f64;
+            theta[p - 1..].iter_mut().step_by(p).for_each(|b| *b -= mean);
+        }
+        theta
     }
 
     /// Root mean square of how far scores move from one theta to another, on the sample.

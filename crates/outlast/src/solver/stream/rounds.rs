@@ -107,6 +107,7 @@ impl Work<'_> {
     /// The same; nothing where another descent is ahead.
     fn down_unless_met(&mut self, start: Vec<f64>, from: f64, to: f64, then: Then) -> Result<Option<Descended>> {
         let mut width = from;
+        let start = self.given.held(start);
         let mut sums = self.statistics(&start, width)?;
         let bound = self.penalty(&start) + sums.loss;
         let mut theta = start.clone();
@@ -208,7 +209,7 @@ impl Work<'_> {
                 continue;
             }
             let inner = self.finish(&found, &now, options)?;
-            now.theta = inner.theta;
+            now.theta = self.given.held(inner.theta);
             before = Some((gathered, inner.gap));
         }
         if best.gap <= options.tolerance {

@@ -149,6 +149,11 @@ impl Growing {
             if slack <= -0.5 * width {
                 continue;
             }
+            // beyond both kinks and their widths the parts cancel, which rounding would not see of slacks that are huge
+            if slack - spec.ceiling >= 0.5 * width {
+                self.value += cap * spec.ceiling;
+                continue;
+            }
             let weight = cap / width;
             let mut value = term.smooth(0.0, width);
             if let near @ [_, ..] = &mut self.near[..] {
@@ -328,11 +333,15 @@ pub(super) fn partition_ray(
                 }
                 for &(anchor, factor) in spec.terms(chunk.codes[at]) {
                     let slack = term.slacks(scores, anchor);
-                    if slack > -0.5 * width {
-                        let far =
-                            if slack - spec.ceiling > -0.5 * width { term.smooth(spec.ceiling, width) } else { 0.0 };
-                        *value += chunk.weight(at) * factor * (term.smooth(0.0, width) - far);
-                    }
+                    let loss = match slack {
+                        _ if slack <= -0.5 * width => 0.0,
+                        _ if slack - spec.ceiling >= 0.5 * width => spec.ceiling,
+                        _ if slack - spec.ceiling > -0.5 * width => {
+                            term.smooth(0.0, width) - term.smooth(spec.ceiling, width)
+                        }
+                        _ => term.smooth(0.0, width),
+                    };
+                    *value += chunk.weight(at) * factor * loss;
                 }
             }
         }

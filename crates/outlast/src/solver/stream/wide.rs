@@ -97,6 +97,9 @@ fn margin_row(
     for &(anchor, factor) in spec.terms(of.0) {
         let weight = factor * of.1 / width;
         let slack = term.slacks(scores, anchor);
+        if slack - spec.ceiling >= 0.5 * width {
+            continue;
+        }
         for (part, lowered) in [0.0, spec.ceiling].into_iter().enumerate() {
             if weight == 0.0 || !(slack - lowered > -0.5 * width) {
                 break;
