@@ -429,6 +429,23 @@ mod tests {
     }
 
     #[test]
+    fn terms_far_beyond_the_ceiling_cost_just_that() {
+        for classes in [2, 4] {
+            let (spec, chunk) = (spec(classes, 1.3), chunk(100, classes));
+            let mut noise = noise(5);
+            let mut theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
+            // one class is given up
+            theta[spec.order() - 1] = -1e11;
+            let state = State { theta: theta.clone(), width: 1e-6 };
+            let sums = partition_statistics(&chunk.view(), &spec, &[state], false).remove(0);
+            let ray = partition_ray(&chunk.view(), &spec, [&theta, &theta], &[0.5], 1e-12, false);
+            for value in [sums.value, ray[0]] {
+                assert!((value - sums.loss).abs() <= 1e-6 * sums.loss, "{value} and {}", sums.loss);
+            }
+        }
+    }
+
+    #[test]
     fn smoothing_leaves_the_loss_alone_away_from_kinks() {
         for classes in [2, 5] {
             let (spec, chunk) = (spec(classes, 1.5), chunk(200, classes));
