@@ -5,7 +5,7 @@ use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
 use super::together::Descent;
-use super::{Spec, Task, Work};
+use super::{Shape, Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
@@ -33,8 +33,17 @@ const LEAST_BAND: f64 = 1e-9;
 /// A relative decrease that is none.
 const TRIFLE: f64 = 1e-9;
 
+/// Factors of the ceiling that lead out of local minima, how often in turns, and the relative decrease that is worth another turn.
+pub(super) const CEILINGS: [f64; 4] = [0.7, 0.85, 1.15, 1.4];
+pub(super) const ESCAPES: usize = 4;
+pub(super) const WORTH: f64 = 1e-5;
+/// Rows up to which ways out are tried. With more there are fewer minima, and passes are dear.
+pub(super) const MOST_ESCAPING: u64 = 2_000_000;
+/// What is not worth a pass where it is about a way out.
+const ROUGH: f64 = 1e-4;
+
 /// Movement of the scores between two starts that are one.
-const SAME: f64 = 1e-2;
+pub(super) const SAME: f64 = 1e-2;
 
 /// The end of Newton's method.
 pub(super) struct Descended {
@@ -78,8 +87,14 @@ impl Work<'_> {
                 let descent = |start: Vec<f64>| -> Descent<Option<Descended>> {
                     Box::new(move |work| work.down_unless_met(start, width, last, Then::Gathering(most)))
                 };
-                let ends = self.together(starts.into_iter().map(descent).collect())?.into_iter().flatten();
-                ends.reduce(Descended::lower).unwrap_or_else(|| unreachable!("one of them is ahead of the others"))
+                let ends = self.together(starts.into_iter().map(descent).collect())?;
+                let differ = ends.iter().flatten().count() > 1;
+                let lowest = ends.into_iter().flatten().reduce(Descended::lower);
+                let lowest = lowest.unwrap_or_else(|| unreachable!("one of them is ahead of the others"));
+                match differ && self.given.survey.total() <= MOST_ESCAPING {
+                    true => self.by_nearby_ceilings(lowest, (width, last), most)?,
+                    false => lowest,
+                }
             }
         };
         // what is left to go is less than the last width
@@ -136,6 +151,54 @@ impl Work<'_> {
         let smoothed = self.penalty(&theta) + sums.loss;
         let (theta, trace) = if smoothed <= bound { (theta, vec![bound, smoothed]) } else { (start, vec![bound]) };
         Ok(Some(Descended { theta, sums, trace }))
+    }
+
+    /// Out of a local minimum: some way down with other ceilings, and on from there with the own one, as long as that leads lower.
+    fn by_nearby_ceilings(
+        &mut self,
+        mut lowest: Descended,
+        (width, last): (f64, f64),
+        most: usize,
+    ) -> Result<Descended> {
+        for _ in 0..ESCAPES {
+            if self.control.out_of_time() {
+                break;
+            }
+            let descent = |factor: f64| -> Descent<Option<Descended>> {
+                let start = lowest.theta.clone();
+                Box::new(move |work| {
+                    let there = work.with_ceiling(factor, |work| work.down(start, width, width, Then::Nothing))?;
+                    work.down_unless_met(there.theta, width, last, Then::Gathering(most))
+                })
+            };
+            let mut ends = Vec::new();
+            for some in CEILINGS.chunks(self.given.side_by_side) {
+                ends.extend(self.together(some.iter().map(|factor| descent(*factor)).collect())?.into_iter().flatten());
+            }
+            let Some(end) = ends.into_iter().reduce(Descended::lower) else { break };
+            if !(end.objective() < lowest.objective() * (1.0 - WORTH)) {
+                break;
+            }
+            let mut trace = lowest.trace;
+            trace.push(end.objective());
+            lowest = Descended { trace, ..end };
+        }
+        Ok(lowest)
+    }
+
+    /// Something done roughly, with the ceiling times a factor.
+    pub(super) fn with_ceiling<T>(&mut self, factor: f64, with: impl FnOnce(&mut Work) -> Result<T>) -> Result<T> {
+        let (spec, board) = (&mut self.given.spec, self.board.take());
+        let (shape, ceiling) = (spec.shape, spec.ceiling);
+        spec.ceiling *= factor;
+        if let Shape::Capped { cap, .. } = &mut spec.shape {
+            *cap *= factor;
+        }
+        let little = std::mem::replace(&mut self.given.little, ROUGH);
+        let found = with(self);
+        (self.given.spec.shape, self.given.spec.ceiling) = (shape, ceiling);
+        (self.given.little, self.board) = (little, board);
+        found
     }
 
     /// Rounds of gathering until the gap is small enough.

@@ -7,9 +7,9 @@
 //! Descents that come to the same place are one from there on: one that ends a width next to where another has ended as narrow a width ends altogether. What others
 //! have reached is seen from the next pass on, so that nothing depends on which thread is faster.
 
-use super::Work;
 use super::passes::{Answer, Ask, Asking, Passes, Request, Told, unexpected};
 use super::sums::{State, Sums};
+use super::{Spec, Work};
 use crate::control::{Control, Progress};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -138,34 +138,50 @@ impl Work<'_> {
 
     /// What is told to each of those who have asked.
     fn one_pass(&mut self, asked: &[(usize, Vec<Ask>)]) -> Result<Vec<Vec<Told>>> {
-        // all points go into one question, so that rows are read once for all of them
-        let mut points: Vec<State> = Vec::new();
+        // all points of one loss go into one question, so that rows are scored once for all of them
+        let mut groups: Vec<(Spec, Vec<State>)> = Vec::new();
         let mut asks: Vec<Ask> = Vec::new();
+        // of each question the group it went into, or nothing
+        let mut places: Vec<Option<usize>> = Vec::new();
         for ask in asked.iter().flat_map(|(_, asks)| asks) {
-            match ask {
-                Ask::Statistics { states, .. } => points.extend(states.iter().cloned()),
-                other => asks.push(other.clone()),
-            }
+            let Ask::Statistics { spec, states } = ask else {
+                asks.push(ask.clone());
+                places.push(None);
+                continue;
+            };
+            let of_loss = |(other, _): &(Spec, _)| other.shape == spec.shape && other.ceiling == spec.ceiling;
+            let at = groups.iter().position(of_loss).unwrap_or_else(|| {
+                groups.push((spec.clone(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.extend(states.iter().cloned());
+            places.push(Some(at));
         }
-        if !points.is_empty() {
-            asks.push(Ask::Statistics { spec: self.given.spec.clone(), states: points.clone() });
-        }
+        let others = asks.len();
+        let statistics =
+            |(spec, states): &(Spec, Vec<State>)| Ask::Statistics { spec: spec.clone(), states: states.clone() };
+        asks.extend(groups.iter().map(statistics));
         let mut told = self.asking.all(asks)?;
-        let mut sums = match (points.is_empty(), told.pop()) {
-            (false, Some(Told::Statistics(sums))) if sums.len() == points.len() => sums,
-            (true, last) => {
-                told.extend(last);
-                Vec::new()
+        let mut sums = Vec::new();
+        for (told, (_, states)) in told.split_off(others).into_iter().zip(&groups) {
+            match told {
+                Told::Statistics(some) if some.len() == states.len() => sums.push(some),
+                _ => return Err(unexpected()),
             }
-            _ => return Err(unexpected()),
-        };
-        self.report(&points, &sums);
-        let (mut sums, mut told) = (sums.drain(..), told.into_iter());
-        let one = |ask: &Ask| match ask {
-            Ask::Statistics { states, .. } => Some(Told::Statistics(sums.by_ref().take(states.len()).collect())),
+        }
+        for ((spec, states), sums) in groups.iter().zip(&sums) {
+            if spec.shape == self.given.spec.shape && spec.ceiling == self.given.spec.ceiling {
+                self.report(states, sums);
+            }
+        }
+        let mut sums: Vec<_> = sums.into_iter().map(Vec::into_iter).collect();
+        let (mut told, mut places) = (told.into_iter(), places.into_iter());
+        let mut one = |ask: &Ask| match (ask, places.next()?) {
+            (Ask::Statistics { states, .. }, Some(at)) => {
+                Some(Told::Statistics(sums[at].by_ref().take(states.len()).collect()))
+            }
             _ => told.next(),
         };
-        let mut one = one;
         asked
             .iter()
             .map(|(_, asks)| asks.iter().map(&mut one).collect::<Option<Vec<_>>>().ok_or_else(unexpected))
