@@ -26,6 +26,7 @@ struct Growing {
     value: f64,
     loss: f64,
     blurred: f64,
+    slackness: f64,
     beyond: u64,
     gradient: Vec<f64>,
     near: Vec<GramSum>,
@@ -44,6 +45,7 @@ impl Growing {
             value: 0.0,
             loss: 0.0,
             blurred: 0.0,
+            slackness: 0.0,
             beyond: 0,
             gradient: vec![0.0; spec.size()],
             near: (0..if spec.wide { 0 } else { spec.functions }).map(|_| gram(spec.order())).collect(),
@@ -60,6 +62,7 @@ impl Growing {
             value: self.value,
             loss: self.loss,
             blurred: self.blurred,
+            slackness: self.slackness,
             beyond: self.beyond,
             gradient: self.gradient,
             near: self.near.into_iter().map(|sum| Gram::of(sum, spec.order())).collect(),
@@ -169,6 +172,7 @@ fn apart_row(
         let smoothed = width * q * (t - 0.5 * q);
         sums.value += cap * smoothed;
         sums.blurred += cap * (smoothed - z.max(0.0));
+        sums.slackness += cap * (z.max(0.0) - q * z);
         sums.factors[function * place.1 + place.0] += cap * q;
         if t < 1.0
             && let Some(near) = sums.near.get_mut(function)

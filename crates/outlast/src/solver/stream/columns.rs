@@ -207,7 +207,7 @@ fn missing(
 }
 
 /// The largest factor by which derivatives exceed rates; of several functions, whose coefficients sum up to 0, differences of two.
-fn beyond(functions: usize, entries: impl Iterator<Item = (f64, f64)>) -> f64 {
+pub(super) fn beyond(functions: usize, entries: impl Iterator<Item = (f64, f64)>) -> f64 {
     let entries: Vec<(f64, f64)> = entries.filter(|(_, rate)| rate.is_finite()).collect();
     let ratio = |size: f64, rate: f64| if size > 0.0 { size / rate } else { 0.0 };
     match entries[..] {

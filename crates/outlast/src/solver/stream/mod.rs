@@ -28,6 +28,7 @@
 
 mod apart;
 mod band;
+mod bound;
 mod columns;
 mod newton;
 mod passes;

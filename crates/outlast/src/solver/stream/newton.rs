@@ -20,6 +20,9 @@ const MOST_TRUNCATED: usize = 12;
 const MOST_SMOOTH: usize = 100;
 /// Points of a ray.
 const RAY: usize = 12;
+/// Where derivatives have to be exact, and the rounding of values.
+const MOST_EXACT: usize = 10;
+const ROUNDING: f64 = 1e-14;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
 const LITTLE: f64 = 1e-7;
 const LITTLE_TRUNCATED: f64 = 1e-6;
@@ -38,6 +41,8 @@ pub(super) enum Then {
     Gathering(usize),
     /// Nothing.
     Nothing,
+    /// A lower bound is told of the derivatives, which have to be as exact as steps can make them.
+    Bound,
 }
 
 /// Where a descent has ended.
@@ -56,6 +61,7 @@ impl Work<'_> {
         let mut damping = LEAST_DAMPING;
         let smooth = matches!(self.given.spec.shape, Shape::Capped { power: 2.0, .. });
         let (most, little) = match self.given.spec.ceiling.is_finite() {
+            _ if then == Then::Bound => (MOST_EXACT, ROUNDING),
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
             false if smooth => (MOST_SMOOTH, LITTLE),
             false => (MOST_STEPS, LITTLE),
@@ -63,9 +69,29 @@ impl Work<'_> {
         let (mut moved, mut idle) = (false, false);
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
-            let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else { break };
+            let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else {
+                if std::env::var("DBG").is_ok() {
+                    eprintln!("w {width:.1e} none, damping {damping:.1e}");
+                }
+                // a function without a row in its window has no curvature of its own
+                damping = (1e3 * damping).max(1e-3);
+                if damping > 1e3 {
+                    break;
+                }
+                continue;
+            };
+            if std::env::var("DBG").is_ok() {
+                eprintln!(
+                    "w {width:.1e} value {value:.9} loss {:.9} slope {slope:.3e} damping {damping:.1e} near {:?}",
+                    self.penalty(&theta) + sums.loss,
+                    sums.near
+                        .iter()
+                        .map(|g| if g.is_empty() { 0.0 } else { g.at(self.given.spec.cols, self.given.spec.cols) })
+                        .collect::<Vec<_>>()
+                );
+            }
             let is_little = !(-slope > little.max(0.1 * self.given.little) * value.abs());
-            if self.control.out_of_time() || is_little && then == Then::Nothing {
+            if self.control.out_of_time() || is_little && matches!(then, Then::Nothing | Then::Bound) {
                 break;
             }
             let along =
@@ -86,7 +112,8 @@ impl Work<'_> {
                 break;
             }
             let mut next = self.statistics(&next_theta, width)?;
-            if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope) {
+            let rounding = if then == Then::Bound { ROUNDING * value.abs() } else { 0.0 };
+            if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope + rounding) {
                 let steps: Vec<f64> = (1..=RAY).map(|k| length * 0.5f64.powi(k as i32)).collect();
                 let values = self.ray(&theta, &whole, &steps, width)?;
                 let lowest = (0..RAY).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
@@ -104,7 +131,7 @@ impl Work<'_> {
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
             (theta, sums, moved) = (next_theta, next, true);
-            if distance * length <= SMALL * width && length > 0.5 && !smooth {
+            if distance * length <= SMALL * width && length > 0.5 && !smooth && then != Then::Bound {
                 break;
             }
         }

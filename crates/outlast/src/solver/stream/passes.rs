@@ -244,7 +244,7 @@ mod wire {
     use crate::error::{Error, Result};
     use serde::{Serialize, de::DeserializeOwned};
 
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
 
     fn write(value: &impl Serialize) -> Result<Vec<u8>> {
         let wrong =

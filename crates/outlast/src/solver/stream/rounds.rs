@@ -22,7 +22,7 @@ const NARROWING: f64 = 0.3;
 /// Most rounds of gathering.
 const ROUNDS: usize = 30;
 /// A width that smooths nothing.
-const TINY_WIDTH: f64 = 1e-12;
+pub(super) const TINY_WIDTH: f64 = 1e-12;
 /// The smallest width of Newton's method after a band led astray, and the halvings of the way back.
 const LEAST_WIDTH: f64 = 1e-5;
 const HALVINGS: i32 = 14;

@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::solver::{Options, Status};
 
 /// Widths of the hinge's smoothing: the first, the last that is always reached, the last of all, and the factor from one to the next.
-const FIRST: f64 = 0.1;
+pub(super) const FIRST: f64 = 0.1;
 const USUAL: f64 = 3e-3;
-const LEAST: f64 = 1e-5;
-const NARROWING: f64 = 0.3;
+pub(super) const LEAST: f64 = 1e-5;
+pub(super) const NARROWING: f64 = 0.3;
 /// Floors of the squared residual, for p < 2.
 const FLOORS: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-8];
 /// From one floor to the next where the gap is looked for.
@@ -37,11 +37,11 @@ impl Work<'_> {
         if self.given.spec.wide || starts.len() == 1 || starts.len() > self.given.side_by_side {
             for start in starts {
                 if ends.is_empty() || !self.control.out_of_time() {
-                    ends.push(self.narrow(start, options)?);
+                    ends.push(self.end_from(start, options)?);
                 }
             }
         } else {
-            let descent = |start: Vec<f64>| -> Descent<Best> { Box::new(move |work| work.narrow(start, options)) };
+            let descent = |start: Vec<f64>| -> Descent<Best> { Box::new(move |work| work.end_from(start, options)) };
             ends = self.together(starts.into_iter().map(descent).collect())?;
         }
         let differ = ends.iter().any(|end| self.given.movement(&ends[0].theta, &end.theta) > SAME);
@@ -55,6 +55,10 @@ impl Work<'_> {
             best.outliers = self.gather(&here, None, 0)?.outliers;
         }
         Ok(best)
+    }
+
+    fn end_from(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
+        if self.has_bound() { self.certified(start, options) } else { self.narrow(start, options) }
     }
 
     /// As for the hinge with the squared norm.
@@ -167,7 +171,7 @@ impl Work<'_> {
     }
 
     /// Keeps a point that is lower in the objective itself.
-    fn lower(&self, theta: &[f64], sums: &Sums, lowest: &mut Option<(Vec<f64>, f64)>, trace: &mut Vec<f64>) {
+    pub(super) fn lower(&self, theta: &[f64], sums: &Sums, lowest: &mut Option<(Vec<f64>, f64)>, trace: &mut Vec<f64>) {
         let objective = self.penalty(theta) + sums.loss;
         if lowest.as_ref().is_none_or(|(_, best)| objective < *best) {
             *lowest = Some((theta.to_vec(), objective));

@@ -40,6 +40,8 @@ pub(super) struct Sums {
     pub loss: f64,
     /// The difference of the two on rows that smoothing touches: a capped loss rises by a constant where a row costs nothing, which moves no minimum.
     pub blurred: f64,
+    /// By how much the multipliers of the smoothed loss fall short of the loss: sum c (h(z) - q'z). Only without truncation and caps.
+    pub slackness: f64,
     /// Rows beyond a cap.
     pub beyond: u64,
     /// Gradient of the smoothed loss, functions x p.
@@ -57,6 +59,7 @@ impl Sums {
         self.value += other.value;
         self.loss += other.loss;
         self.blurred += other.blurred;
+        self.slackness += other.slackness;
         self.beyond += other.beyond;
         add(&mut self.gradient, &other.gradient);
         let pairs = self.near.iter_mut().zip(other.near).chain(self.far.iter_mut().zip(other.far));
@@ -110,6 +113,7 @@ impl Gram {
 struct Growing {
     value: f64,
     loss: f64,
+    slackness: f64,
     gradient: Vec<f64>,
     near: Vec<GramSum>,
     far: Vec<GramSum>,
@@ -123,6 +127,7 @@ impl Growing {
         Growing {
             value: 0.0,
             loss: 0.0,
+            slackness: 0.0,
             gradient: vec![0.0; spec.size()],
             near: grams(!spec.wide),
             far: grams(spec.ceiling.is_finite() && !spec.wide),
@@ -156,6 +161,7 @@ impl Growing {
             }
             let weight = cap / width;
             let mut value = term.smooth(0.0, width);
+            self.slackness += cap * (slack.max(0.0) - term.attained());
             if let near @ [_, ..] = &mut self.near[..] {
                 term.edges(anchor, |a, b, share| near[pair(a, b, m)].push(row.x, spec.unit, share * weight));
             }
@@ -186,6 +192,7 @@ impl Growing {
             value: self.value,
             loss: self.loss,
             blurred: self.value - self.loss,
+            slackness: self.slackness,
             beyond: 0,
             gradient: self.gradient,
             near: grams(self.near),

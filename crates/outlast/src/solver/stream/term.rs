@@ -107,6 +107,12 @@ impl Term {
         value
     }
 
+    /// q'z
+    #[inline]
+    pub(super) fn attained(&self) -> f64 {
+        self.q.iter().zip(&self.z).filter(|(q, _)| **q > 0.0).map(|(q, z)| q * z).sum()
+    }
+
     /// Projects q, whose positive part sums up to more than 1, onto the simplex.
     fn project(&mut self) {
         self.sorted.clear();
