@@ -9,11 +9,15 @@
 //! ```
 //!
 //! is what the problem of the gathered rows and the problem of all rows differ by there.
+//!
+//! Equal rows are gathered once, with the sum of their caps: of columns that have few values more rows may lie at one kink than memory holds.
 
 use super::Spec;
 use super::sums::{Scored, sweep};
 use super::term::Term;
 use crate::data::{Chunk, ChunkView};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Where terms are affine.
 #[derive(Debug, Clone)]
@@ -48,13 +52,36 @@ pub(super) struct Found {
     pub constant: f64,
     /// Gathered terms: rows, the anchor instead of the class, the cap instead of the weight.
     pub rows: Chunk,
-    /// Terms that would have been gathered.
+    /// Terms that are gathered or, where they are too many, would have been.
     pub count: usize,
     pub wrong: f64,
     /// Rows of terms that were not what they were taken for.
     pub violators: Vec<u64>,
     /// Most terms that are kept.
     most: usize,
+    /// Where they are, by what they are made of.
+    #[cfg_attr(feature = "wire", serde(skip))]
+    places: HashMap<u64, u32>,
+}
+
+/// A number for what a term is made of. Different terms with the same one are kept beside each other.
+fn hashed(x: &[f32], anchor: u32) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, bits: u32| (hash.rotate_left(23) ^ u64::from(bits)).wrapping_mul(FACTOR);
+    // -0 is 0
+    x.iter().fold(mix(0, anchor), |hash, x| mix(hash, (x + 0.0).to_bits()))
+}
+
+/// Different terms of a chunk's first rows, as far as there are no more than so many.
+pub(super) fn different(chunk: &ChunkView, cols: usize, most: usize) -> usize {
+    let mut found = Found { most, ..Found::default() };
+    for row in 0..chunk.rows() {
+        found.gather(&chunk.x[row * cols..(row + 1) * cols], chunk.codes[row], 1.0);
+        if found.count > most {
+            break;
+        }
+    }
+    found.count
 }
 
 impl Found {
@@ -62,19 +89,50 @@ impl Found {
         Found { linear: vec![0.0; spec.size()], most, ..Found::default() }
     }
 
-    /// Adds what was found in the rows that follow; where both have gathered more terms than may be kept, none of theirs are.
+    fn gather(&mut self, x: &[f32], anchor: u32, cap: f64) {
+        let (here, d) = (self.rows.rows(), x.len());
+        match self.places.entry(hashed(x, anchor)) {
+            Entry::Occupied(place) => {
+                let at = *place.get() as usize;
+                if self.rows.codes[at] == anchor && self.rows.x[at * d..(at + 1) * d] == *x {
+                    self.rows.weights[at] += cap;
+                    return;
+                }
+            }
+            Entry::Vacant(place) if here < self.most => {
+                place.insert(here as u32);
+            }
+            Entry::Vacant(_) => {}
+        }
+        self.count += 1;
+        if here < self.most {
+            self.rows.x.extend_from_slice(x);
+            self.rows.codes.push(anchor);
+            self.rows.weights.push(cap);
+        }
+    }
+
+    /// Adds what was found in the rows that follow.
     pub(super) fn add(&mut self, other: Found) {
         self.loss += other.loss;
         self.beyond += other.beyond;
         self.outliers += other.outliers;
         self.linear.iter_mut().zip(&other.linear).for_each(|(sum, part)| *sum += part);
         self.constant += other.constant;
-        self.count += other.count;
         self.wrong += other.wrong;
-        if self.rows.rows() + other.rows.rows() <= self.most {
-            self.rows.x.extend_from_slice(&other.rows.x);
-            self.rows.codes.extend_from_slice(&other.rows.codes);
-            self.rows.weights.extend_from_slice(&other.rows.weights);
+        self.count += other.count - other.rows.rows();
+        let d = other.rows.x.len() / other.rows.rows().max(1);
+        if self.places.is_empty() {
+            // they came as bytes
+            for row in 0..self.rows.rows() {
+                self.places
+                    .entry(hashed(&self.rows.x[row * d..(row + 1) * d], self.rows.codes[row]))
+                    .or_insert(row as u32);
+            }
+        }
+        for row in 0..other.rows.rows() {
+            let (anchor, cap) = (other.rows.codes[row], other.rows.weights[row]);
+            self.gather(&other.rows.x[row * d..(row + 1) * d], anchor, cap);
         }
         let room = self.most.saturating_sub(self.violators.len());
         self.violators.extend(other.violators.into_iter().take(room));
@@ -127,12 +185,7 @@ pub(super) fn partition_band(
                     }
                 }
                 if now.gathers(number, term.distance(spec.ceiling)) {
-                    found.count += 1;
-                    if found.rows.rows() < most {
-                        found.rows.x.extend_from_slice(&chunk.x[at * d..(at + 1) * d]);
-                        found.rows.codes.push(anchor);
-                        found.rows.weights.push(cap);
-                    }
+                    found.gather(&chunk.x[at * d..(at + 1) * d], anchor, cap);
                 } else if let (Some(class), true) = (term.label(), slack <= spec.ceiling) {
                     found.constant += cap;
                     if m == 1 {

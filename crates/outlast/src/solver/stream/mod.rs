@@ -69,8 +69,6 @@ const MOST_GATHERED: usize = 100_000;
 const MOST_SAMPLED: usize = 100_000;
 /// Rows of the sample that tell how far scores move.
 const MOST_MOVED: usize = 4000;
-/// How far apart intercepts may be, next to the largest score without them.
-const APART: f64 = 10.0;
 /// Fewest rows that can be gathered at once, and of a sample.
 const FEWEST: usize = 2000;
 /// So many even where the memory is small.
@@ -279,22 +277,17 @@ impl<'a> Given<'a> {
         Work { given: self, asking, convex: false, rest: 0.0, board: None, control }
     }
 
-    /// A theta whose intercepts are no farther apart than tells on the sample. Where all rows of a class are given up its intercept has
-    /// no lower bound, and solvers may leave it where sums of scores have no digits.
+    /// A theta whose intercepts are no farther apart than any row can tell. Where all rows of a class are given up its intercept has no lower
+    /// bound, and solvers may leave it where sums of scores have no digits.
     fn held(&self, mut theta: Vec<f64>) -> Vec<f64> {
         let (spec, p) = (&self.spec, self.spec.order());
         if spec.shape != Shape::Margin || !spec.intercept || !spec.ceiling.is_finite() {
             return theta;
         }
-        let (folded, d) = (spec.folded(&theta), spec.cols.max(1));
-        let mut largest = 0.0f64;
-        for x in self.survey.sample().x.chunks_exact(d).take(MOST_MOVED) {
-            for w in folded.chunks_exact(d) {
-                let score: f64 = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum();
-                largest = largest.max(score.abs());
-            }
-        }
-        let most = APART * (largest + spec.ceiling);
+        let size = |w: &[f64]| w.iter().map(|w| w.abs()).sum::<f64>() * self.survey.largest();
+        let farthest = spec.folded(&theta).chunks_exact(spec.cols.max(1)).map(size).fold(0.0, f64::max);
+        // scores differ by no more than twice that
+        let most = 2.0 * farthest + 2.0 * spec.ceiling;
         if spec.functions == 1 {
             theta[p - 1] = theta[p - 1].clamp(-most, most);
             return theta;

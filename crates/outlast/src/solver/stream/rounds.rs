@@ -1,6 +1,6 @@
 //! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
 
-use super::band::{Band, Found};
+use super::band::{Band, Found, different};
 use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
@@ -30,6 +30,8 @@ const HALVINGS: i32 = 14;
 const AHEAD: f64 = 16.0;
 /// A width of bands below which the rows that are left lie at a kink, more than can be gathered. None is narrower.
 const LEAST_BAND: f64 = 1e-9;
+/// How often a row of the sample is there on average where rows repeat themselves.
+const REPEATED: usize = 8;
 /// A relative decrease that is none.
 const TRIFLE: f64 = 1e-9;
 
@@ -215,7 +217,10 @@ impl Work<'_> {
             gathered: 0,
             status: Status::IterationLimit,
         };
-        let mut now = Band { theta, half_width: half_width(&sums, most).min(reach), forced: Vec::new() };
+        let usual = half_width(&sums, most).min(reach);
+        // rows that differ may be few enough to be gathered all
+        let first = if self.repeats(most) { f64::INFINITY } else { usual };
+        let mut now = Band { theta, half_width: first, forced: Vec::new() };
         drop(sums);
         // what the last solve was made of, and the gap it came with
         let mut before: Option<(Band, f64)> = None;
@@ -263,7 +268,7 @@ impl Work<'_> {
             }
             if found.count > most {
                 // fewer rows, at the same place
-                now.half_width *= 0.5;
+                now.half_width = if now.half_width.is_finite() { 0.5 * now.half_width } else { usual };
                 if now.half_width < LEAST_BAND {
                     best.status = Status::Inaccurate;
                     break;
@@ -280,6 +285,13 @@ impl Work<'_> {
         }
         best.gap = if best.gap.is_finite() { best.gap } else { 1.0 };
         Ok(best)
+    }
+
+    /// Whether the sample's rows are so few different ones, each many times, that those of all rows are likely to be few.
+    fn repeats(&self, most: usize) -> bool {
+        let sample = self.given.survey.sample();
+        let few = most.min(sample.rows() / REPEATED);
+        different(&sample.view(), self.given.spec.cols, few) <= few
     }
 
     /// The lowest point on the way from the best to one that is higher, then Newton's method with a width below that of the band that

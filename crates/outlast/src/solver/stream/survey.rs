@@ -88,6 +88,11 @@ impl Survey {
         self.rows.iter().sum()
     }
 
+    /// The largest |x|.
+    pub(super) fn largest(&self) -> f64 {
+        f64::from(self.largest)
+    }
+
     /// Rows, every one with the same chance.
     pub fn sample(&self) -> &Chunk {
         &self.sample
