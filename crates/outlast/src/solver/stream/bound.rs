@@ -12,8 +12,8 @@
 //! ```
 //!
 //! For q = 1 the conjugate is 0 where no derivative exceeds its rate, and infinite elsewhere: multipliers times a factor below 1 are feasible as well, and the
-//! largest is taken. For q > 1 it is finite everywhere; of several functions it is the least over a number for each column. What is left of G_b is counted as if the optimal
-//! intercepts were no farther off than 1 + |b|, as in memory.
+//! largest is taken. For q > 1 it is finite everywhere; of several functions it is the least over a number for each column. What is left of G_b counts by how far off the optimal
+//! intercepts can be: they lie at kinks, and the penalty of the optimal w is no more than P.
 
 use super::columns::beyond;
 use super::newton::Then;
@@ -55,7 +55,9 @@ impl Work<'_> {
             let reached = self.descend(theta, sums, width, then)?;
             theta = reached.theta;
             self.lower(&theta, &reached.sums, &mut lowest, &mut trace);
-            let told = self.given.separable.as_ref().map(|own| own.bound(&self.given.spec, &theta, &reached.sums));
+            let largest = self.given.survey.largest();
+            let own = self.given.separable.as_ref();
+            let told = own.map(|own| own.bound(&self.given.spec, largest, &theta, &reached.sums));
             bound = bound.max(told.unwrap_or(0.0));
             if let Some((from, wider)) = &before {
                 let beyond = width / (wider - width);
@@ -102,8 +104,8 @@ fn relative(objective: f64, bound: f64) -> f64 {
 }
 
 impl Separable {
-    /// A lower bound of the objective; `sums` are those at `theta`, normalised.
-    fn bound(&self, spec: &Spec, theta: &[f64], sums: &Sums) -> f64 {
+    /// A lower bound of the objective; `sums` are those at `theta`, normalised, and `largest` is the largest |x|.
+    fn bound(&self, spec: &Spec, largest: f64, theta: &[f64], sums: &Sums) -> f64 {
         let (m, p) = (spec.functions, spec.order());
         let column = |place: usize| (0..m).map(move |function| function * p + place);
         let objective = self.value(spec, theta) + sums.loss;
@@ -112,7 +114,10 @@ impl Separable {
         let columns = (0..spec.cols).map(|place| column(place).map(|at| (sums.gradient[at], rate(at))));
         let mean = if m > 1 { column(p - 1).map(|at| sums.gradient[at]).sum::<f64>() / m as f64 } else { 0.0 };
         let off: f64 = match spec.intercept {
-            true => column(p - 1).map(|at| (sums.gradient[at] - mean).abs() * (1.0 + theta[at].abs())).sum(),
+            true => {
+                let farthest = m as f64 * (1.0 + 2.0 * largest * spec.unit * self.size(objective));
+                column(p - 1).map(|at| (sums.gradient[at] - mean).abs() * (farthest + theta[at].abs())).sum()
+            }
             false => 0.0,
         };
         let bound = if self.q == 1.0 {
@@ -124,6 +129,16 @@ impl Separable {
         };
         // no loss and no penalty is below 0
         if bound.is_finite() { bound.clamp(0.0, objective) } else { 0.0 }
+    }
+
+    /// The largest sum |w| of coefficients whose penalty is no more than so much.
+    fn size(&self, penalty: f64) -> f64 {
+        let rates = self.rates.iter().filter(|rate| rate.is_finite());
+        if self.q == 1.0 {
+            return penalty / rates.fold(f64::INFINITY, |least, rate| least.min(*rate));
+        }
+        let sum: f64 = rates.map(|rate| rate.powf(-1.0 / (self.q - 1.0))).sum();
+        penalty.powf(1.0 / self.q) * sum.powf(1.0 - 1.0 / self.q)
     }
 }
 

@@ -61,7 +61,7 @@ impl Work<'_> {
         let mut damping = LEAST_DAMPING;
         let smooth = matches!(self.given.spec.shape, Shape::Capped { power: 2.0, .. });
         let (most, little) = match self.given.spec.ceiling.is_finite() {
-            _ if then == Then::Bound => (MOST_EXACT, ROUNDING),
+            _ if then == Then::Bound => (MOST_EXACT, ROUNDING * ROUNDING),
             true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
             false if smooth => (MOST_SMOOTH, LITTLE),
             false => (MOST_STEPS, LITTLE),
@@ -110,6 +110,14 @@ impl Work<'_> {
             if is_little && !is_far {
                 idle = !moved;
                 break;
+            }
+            if length < 1.0 && !self.given.spec.ceiling.is_finite() {
+                // the way may be long, and a convex function tells how far it leads down
+                let steps: Vec<f64> = (0..RAY).map(|k| 0.5f64.powi(k as i32)).collect();
+                let values = self.ray(&theta, &whole, &steps, width)?;
+                let lowest = (0..RAY).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0);
+                length = if values[lowest] < value { steps[lowest] } else { length };
+                next_theta = along(length);
             }
             let mut next = self.statistics(&next_theta, width)?;
             let rounding = if then == Then::Bound { ROUNDING * value.abs() } else { 0.0 };
