@@ -71,9 +71,6 @@ impl Work<'_> {
                 }
             }
             let gap = lowest.as_ref().map_or(1.0, |(_, objective)| relative(*objective, bound));
-            if std::env::var("DBG").is_ok() {
-                eprintln!("width {width:.1e} told {gap:.2e}");
-            }
             if gap <= AIM.min(options.tolerance) {
                 break Status::Converged;
             }

@@ -70,9 +70,6 @@ impl Work<'_> {
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
             let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else {
-                if std::env::var("DBG").is_ok() {
-                    eprintln!("w {width:.1e} none, damping {damping:.1e}");
-                }
                 // a function without a row in its window has no curvature of its own
                 damping = (1e3 * damping).max(1e-3);
                 if damping > 1e3 {
@@ -80,16 +77,6 @@ impl Work<'_> {
                 }
                 continue;
             };
-            if std::env::var("DBG").is_ok() {
-                eprintln!(
-                    "w {width:.1e} value {value:.9} loss {:.9} slope {slope:.3e} damping {damping:.1e} near {:?}",
-                    self.penalty(&theta) + sums.loss,
-                    sums.near
-                        .iter()
-                        .map(|g| if g.is_empty() { 0.0 } else { g.at(self.given.spec.cols, self.given.spec.cols) })
-                        .collect::<Vec<_>>()
-                );
-            }
             let is_little = !(-slope > little.max(0.1 * self.given.little) * value.abs());
             if self.control.out_of_time() || is_little && matches!(then, Then::Nothing | Then::Bound) {
                 break;
