@@ -323,7 +323,8 @@ mod tests {
         for q in [1.01, 1.001, 1.000_001] {
             let p = q / (q - 1.0);
             for u in [vec![1.5, -1.5], vec![2.0, 2.0, -1.0], vec![1.0, 1.0, 0.3, -3.0]] {
-                let half = 0.5 * (u.iter().fold(f64::MIN, |a, b| b.max(a)) - u.iter().fold(f64::MAX, |a, b| b.min(a)));
+                let half =
+                    0.5 * (u.iter().fold(f64::MIN, |a, b| a.max(*b)) - u.iter().fold(f64::MAX, |a, b| a.min(*b)));
                 let found = log_conjugate(&u, q) / p;
                 assert!((found - half.ln()).abs() < 4.0 * (1.0 - (q - 1.0).ln()) / p, "q {q} {u:?}: {found} {half}");
                 let (r, mu) = (p - 1.0, middle(&u, p - 1.0));
