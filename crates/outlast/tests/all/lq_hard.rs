@@ -159,14 +159,14 @@ fn nearly_the_same_in_mixed_units_is_a_linear_program() {
     }
 }
 
-/// For several functions the bound for q next to 1 needs the middle of what pulls at a column. Rounding leaves a gap of some 1e-6.
+/// For several functions the bound for q next to 1 needs the middle of what pulls at a column.
 #[test]
 fn next_to_one_is_certified() {
-    for k in [2, 3, 4] {
+    for k in [2, 3] {
         for seed in 0..4 {
             for q in [1.001, 1.0001] {
                 let data = mixed((60, 20, k), 1e4, 4.0, seed);
-                let found = data.solve_with(&data.dense(), q, true, "auto", &options(10.0 * AGREEMENT));
+                let found = data.solve_with(&data.dense(), q, true, "auto", &options(AGREEMENT));
                 assert_eq!(found.status, Status::Converged, "k {k} seed {seed} q {q}: gap {}", found.gap);
             }
         }
