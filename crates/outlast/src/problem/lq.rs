@@ -229,7 +229,7 @@ pub fn conjugate(u: &[f64], q: f64) -> Conjugate {
     let p = q / (q - 1.0);
     let slope = |u: f64| u.signum() * power(u.abs() / q, p - 1.0);
     let bend = |u: f64| if q == 2.0 { 0.5 } else { (p - 1.0) / q * power(u.abs() / q, p - 2.0) };
-    let mu = if u.len() == 1 { 0.0 } else { middle(u, &slope, &bend) };
+    let mu = if u.len() == 1 { 0.0 } else { middle(u, p - 1.0) };
     let value = u.iter().map(|u| (q - 1.0) * power((u - mu).abs() / q, p)).sum();
     let mut weights: Vec<f64> = u.iter().map(|u| slope(u - mu)).collect();
     if u.len() > 1 {
@@ -243,21 +243,39 @@ pub fn conjugate(u: &[f64], q: f64) -> Conjugate {
     Conjugate { value, weights, bends }
 }
 
-/// mu with sum_j slope(u_j - mu) = 0, between the smallest and the largest u.
-fn middle(u: &[f64], slope: &dyn Fn(f64) -> f64, bend: &dyn Fn(f64) -> f64) -> f64 {
+/// ln g_c(u), also where powers as large as those of q next to 1 leave the range of numbers.
+pub fn log_conjugate(u: &[f64], q: f64) -> f64 {
+    let p = q / (q - 1.0);
+    let mu = if u.len() == 1 { 0.0 } else { middle(u, p - 1.0) };
+    let largest = u.iter().fold(0.0f64, |largest, u| largest.max((u - mu).abs()));
+    if largest == 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    let sum: f64 = u.iter().map(|u| power((u - mu).abs() / largest, p)).sum();
+    (q - 1.0).ln() + p * (largest / q).ln() + sum.ln()
+}
+
+/// mu with sum_j sign(u_j - mu) |u_j - mu|^r = 0, between the smallest and the largest u: where the r-norms of what lies above and of what
+/// lies below are equal. The larger r, the straighter these are, and for the largest mu is the middle of both ends.
+fn middle(u: &[f64], r: f64) -> f64 {
     let (mut low, mut high) = u.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), u| (a.min(*u), b.max(*u)));
-    let mut mu = u.iter().sum::<f64>() / u.len() as f64;
-    for _ in 0..200 {
-        let sum: f64 = u.iter().map(|u| slope(u - mu)).sum();
-        if sum == 0.0 || !(high - low > 1e-16 * (high.abs() + low.abs())) {
+    let mut mu = 0.5 * (low + high);
+    for _ in 0..100 {
+        if !(high - low > 1e-16 * (high.abs() + low.abs())) {
             break;
         }
-        if sum > 0.0 {
+        let (above, fall) = norm(u.iter().map(|u| u - mu), r);
+        let (below, rise) = norm(u.iter().map(|u| mu - u), r);
+        let short = above - below;
+        if short == 0.0 {
+            break;
+        }
+        if short > 0.0 {
             low = mu
         } else {
             high = mu
         }
-        let next = mu + sum / u.iter().map(|u| bend(u - mu)).sum::<f64>();
+        let next = mu + short / (fall + rise);
         let next = if next > low && next < high { next } else { 0.5 * (low + high) };
         if next == mu {
             break;
@@ -265,6 +283,18 @@ fn middle(u: &[f64], slope: &dyn Fn(f64) -> f64, bend: &dyn Fn(f64) -> f64) -> f
         mu = next;
     }
     mu
+}
+
+/// The r-norm of the positive ones of some numbers, and by how much it grows with all of them.
+fn norm(values: impl Iterator<Item = f64> + Clone, r: f64) -> (f64, f64) {
+    let positive = values.filter(|value| *value > 0.0);
+    let largest = positive.clone().fold(0.0f64, f64::max);
+    if largest == 0.0 {
+        return (0.0, 0.0);
+    }
+    let sum: f64 = positive.clone().map(|value| power(value / largest, r)).sum();
+    let slopes: f64 = positive.map(|value| power(value / largest, r - 1.0)).sum();
+    (largest * sum.powf(1.0 / r), slopes * sum.powf(1.0 / r - 1.0))
 }
 
 /// Largest amount by which |u_j - mu| <= rate_j fails for the best mu (0 for one function).
@@ -286,6 +316,25 @@ pub fn size(weights: &[f64], q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// For q next to 1 the conjugate is a high power of half the range: mu is next to the middle, and powers leave the range of numbers.
+    #[test]
+    fn the_conjugate_next_to_one() {
+        for q in [1.01, 1.001, 1.000_001] {
+            let p = q / (q - 1.0);
+            for u in [vec![1.5, -1.5], vec![2.0, 2.0, -1.0], vec![1.0, 1.0, 0.3, -3.0]] {
+                let half =
+                    0.5 * (u.iter().fold(f64::MIN, |a, b| a.max(*b)) - u.iter().fold(f64::MAX, |a, b| a.min(*b)));
+                let found = log_conjugate(&u, q) / p;
+                assert!((found - half.ln()).abs() < 4.0 * (1.0 - (q - 1.0).ln()) / p, "q {q} {u:?}: {found} {half}");
+                let (r, mu) = (p - 1.0, middle(&u, p - 1.0));
+                let (above, below) = (norm(u.iter().map(|u| u - mu), r).0, norm(u.iter().map(|u| mu - u), r).0);
+                assert!((above - below).abs() < 1e-14 * half, "q {q} {u:?}: {above} {below}");
+            }
+        }
+        let u = [0.4, -0.1, 0.9];
+        assert!((log_conjugate(&u, 1.5) - conjugate(&u, 1.5).value.ln()).abs() < 1e-13);
+    }
 
     #[test]
     fn the_conjugate_is_the_best_gain() {

@@ -1,7 +1,7 @@
 //! 1 < q <= 2 where the way to the solution is long: columns that say the same, labels that say nothing, columns of all sizes.
 
 use crate::common::Random;
-use crate::lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options};
+use crate::lq_data::{AGREEMENT, Data, TOLERANCE, converged, independent, options, program};
 use outlast::solver::lq;
 use outlast::{Control, Lq, Status};
 
@@ -102,6 +102,73 @@ fn a_gap_that_is_met_is_no_limit() {
             let data = unrelated((60, 6, 3), c, |_| 1.0, 200 + seed);
             let summary = Lq::new(c).q(2.0).fit(&data.dense(), &data.codes[..]).unwrap().summary;
             assert_eq!(summary.status, Status::Converged, "seed {seed} C {c}: gap {}", summary.gap);
+        }
+    }
+}
+
+/// Columns made of three, nearly alike, in units of their own; codes of no connection with them.
+fn mixed(shape: (usize, usize, usize), c: f64, decades: f64, seed: u64) -> Data {
+    let (n, d, k) = shape;
+    let mut random = Random(seed);
+    let loads: Vec<f64> = (0..3 * d).map(|_| random.normal()).collect();
+    let factors: Vec<f64> = (0..3 * n).map(|_| random.normal()).collect();
+    let units: Vec<f64> = (0..d).map(|_| 10f64.powf(decades * (random.unit() - 0.5))).collect();
+    let value = |at: usize| {
+        let (row, column) = (at / d, at % d);
+        let common: f64 = (0..3).map(|j| factors[3 * row + j] * loads[3 * column + j]).sum();
+        units[column] * (common + 0.01 * random.normal())
+    };
+    let values = (0..n * d).map(value).collect();
+    let mut random = Random(seed + 1000);
+    with(shape, c, values, |row| if row < k { row as u32 } else { random.below(k) as u32 })
+}
+
+/// q = 1 where bounds of V are decades apart: the optimum of the linear program.
+#[test]
+fn nearly_the_same_in_mixed_units_is_a_linear_program() {
+    for (k, seeds) in [(2, 0..2), (3, 0..4)] {
+        for seed in seeds {
+            for (c, decades) in [(1e3, 4.0), (1e4, 4.0), (1e4, 6.0)] {
+                let data = mixed((60, 20, k), c, decades, seed);
+                // the program in columns near 1: rates take what the units were
+                let rms = |column: usize| {
+                    let squares = (0..data.n).map(|row| data.values[row * data.d + column].powi(2));
+                    (squares.sum::<f64>() / data.n as f64).sqrt()
+                };
+                let rms: Vec<f64> = (0..data.d).map(rms).collect();
+                let values = data.values.iter().enumerate().map(|(at, x)| x / rms[at % data.d]).collect();
+                let rates: Vec<f64> = (0..data.functions * data.d).map(|at| 1.0 / (c * rms[at % data.d])).collect();
+                let unit = Data {
+                    n: data.n,
+                    d: data.d,
+                    k,
+                    functions: data.functions,
+                    values,
+                    codes: data.codes.clone(),
+                    caps: vec![1.0; data.n],
+                    cost: None,
+                };
+                let best = c * program(&unit.problem(&unit.dense(), 1.0, true), &rates).0;
+                let found = data.solve_with(&data.dense(), 1.0, true, "auto", &options(AGREEMENT));
+                let above = found.objective / best - 1.0;
+                let what = format!("k {k} seed {seed} C {c} decades {decades}: {above:e}, gap {:e}", found.gap);
+                assert!(above.abs() <= AGREEMENT, "{what}");
+                assert_eq!(found.status, Status::Converged, "{what}");
+            }
+        }
+    }
+}
+
+/// For several functions the bound for q next to 1 needs the middle of what pulls at a column.
+#[test]
+fn next_to_one_is_certified() {
+    for k in [2, 3] {
+        for seed in 0..4 {
+            for q in [1.001, 1.0001] {
+                let data = mixed((60, 20, k), 1e4, 4.0, seed);
+                let found = data.solve_with(&data.dense(), q, true, "auto", &options(AGREEMENT));
+                assert_eq!(found.status, Status::Converged, "k {k} seed {seed} q {q}: gap {}", found.gap);
+            }
         }
     }
 }

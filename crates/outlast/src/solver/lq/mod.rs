@@ -3,7 +3,7 @@
 //! | q | how | file |
 //! |---|---|---|
 //! | < 1 | reweighted l1 problems from several starts | `portfolio`, `reweight` |
-//! | 1 | the l1 engine | `solver::proximal` |
+//! | 1 | the l1 engine, led by the interior point method where it stops short | `solver::proximal`, `vertex` |
 //! | 1 to 2 | an interior point method | `smooth`, `normal` |
 //! | 2, one function | the solvers of the quadratic penalty | `solver::linear`, `solver::coordinate` |
 //! | any, if asked for | the paper's quadratic approximation from discriminant analysis | `lqa`, `discriminant` |
@@ -20,12 +20,13 @@ mod path;
 mod portfolio;
 mod reweight;
 mod smooth;
+mod vertex;
 
 pub use path::{Guide, Path};
 
 use super::majorize::Step;
 use super::proximal::{self, Weighted};
-use super::{Options, Solution, Status, choose, solve as solve_problem};
+use super::{Options, Solution, Start, Status, choose, solve as solve_problem};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, LqProblem, Norm, Problem, TwoClass};
@@ -145,8 +146,7 @@ pub fn descend(
     control: &Control,
 ) -> Result<Solution> {
     let (_, fine) = portfolio::efforts(options);
-    let start =
-        super::Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
+    let start = Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
     let options = Options { start: Some(start), ..options.clone() };
     let run = |problem: &LqProblem, options: &Options, _: &[f64]| {
         let b = options.start.as_ref().map_or(intercepts, |start| &start.intercepts);
@@ -164,21 +164,27 @@ fn rows_by_functions(values: &[f64], functions: usize) -> Vec<f64> {
 
 /// q = 1
 fn absolute(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
+    let mut found = absolute_from(problem, options.start.as_ref(), options, control)?;
+    let is_over = |found: &Solution| matches!(found.status, Status::Converged | Status::TimeLimit);
+    let rate = |shrink: &f64| if *shrink < FAINT * problem.largest_cap() { 0.0 } else { 1.0 };
+    let rates: Vec<f64> = proximal::units(problem.x).iter().map(rate).collect();
+    if !is_over(&found) && rates.contains(&0.0) {
+        found = with_rates(problem, &rates, found, options, control)?;
+    }
+    if found.status == Status::Inaccurate { vertex::led(problem, found, options, control) } else { Ok(found) }
+}
+
+/// q = 1 by the l1 engine, from a start if there is one.
+fn absolute_from(problem: &LqProblem, start: Option<&Start>, options: &Options, control: &Control) -> Result<Solution> {
     let mut engine = Weighted::new(problem, options.max_iterations);
-    if let Some(start) = &options.start {
+    if let Some(start) = start {
         if let Some(weights) = &start.weights {
             engine.start_at(weights, &start.intercepts);
         }
         engine.start_multipliers(&start.expansion);
     }
     let step = engine.minimize(options.tolerance, control)?;
-    let found = solution(problem, &engine, step);
-    let rate = |shrink: &f64| if *shrink < FAINT * problem.largest_cap() { 0.0 } else { 1.0 };
-    let rates: Vec<f64> = proximal::units(problem.x).iter().map(rate).collect();
-    if matches!(found.status, Status::Converged | Status::TimeLimit) || rates.iter().all(|rate| *rate == 1.0) {
-        return Ok(found);
-    }
-    with_rates(problem, &rates, found, options, control)
+    Ok(solution(problem, &engine, step))
 }
 
 /// What the problem with other rates of its columns, some next to nothing, finds, where that bounds better than what was `found`.

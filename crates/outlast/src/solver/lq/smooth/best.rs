@@ -5,7 +5,7 @@ use super::super::normal::pull;
 use super::super::{SMOOTH, rows_by_functions};
 use super::inside::{Inside, Point, View};
 use crate::problem::LqProblem;
-use crate::problem::lq::conjugate;
+use crate::problem::lq::log_conjugate;
 use std::borrow::Cow;
 
 /// Imbalance, relative to the caps, that is rounding.
@@ -109,8 +109,12 @@ fn without_rounding(pulled: &[f64], functions: usize, slack: impl Fn(usize) -> f
 }
 
 /// The r in [0, 1] for which r V bounds best, and the bound r total - r^p value: value = sum_c rate_c g_c(u_c / rate_c). Powers as large
-/// as p are left to logarithms.
+/// as p are left to logarithms. For q = 1 r V is feasible or not: |u_c - mu| <= rate_c.
 fn best_multiple(total: f64, pulled: &[f64], functions: usize, q: f64, rates: &[f64]) -> (f64, f64) {
+    if q == 1.0 {
+        let r = largest_multiple(pulled, functions, rates);
+        return (r, r * total);
+    }
     let (d, p) = (rates.len(), q / (q - 1.0));
     let mut u = vec![0.0; functions];
     let mut of_column = |column: usize| {
@@ -120,7 +124,7 @@ fn best_multiple(total: f64, pulled: &[f64], functions: usize, q: f64, rates: &[
             return f64::NEG_INFINITY;
         }
         (0..functions).for_each(|j| u[j] = entry(j) / largest);
-        p * largest.ln() - (p - 1.0) * rates[column].ln() + conjugate(&u, q).value.ln()
+        p * largest.ln() - (p - 1.0) * rates[column].ln() + log_conjugate(&u, q)
     };
     let logs: Vec<f64> = (0..d).map(&mut of_column).collect();
     let most = logs.iter().fold(f64::NEG_INFINITY, |most, log| most.max(*log));
@@ -136,6 +140,20 @@ fn best_multiple(total: f64, pulled: &[f64], functions: usize, q: f64, rates: &[
         true => (log_r.exp(), log_r.exp() * total * (1.0 - 1.0 / p)),
         false => (1.0, total - log_value.exp()),
     }
+}
+
+/// The largest r <= 1 with r |u_c - mu| <= rate_c for all columns and some mu of each (0 for one function).
+fn largest_multiple(pulled: &[f64], functions: usize, rates: &[f64]) -> f64 {
+    let d = rates.len();
+    let of_column = |column: usize| {
+        let entries = || (0..functions).map(|j| pulled[j * d + column]);
+        let size = match functions {
+            1 => pulled[column].abs(),
+            _ => 0.5 * (entries().fold(f64::NEG_INFINITY, f64::max) - entries().fold(f64::INFINITY, f64::min)),
+        };
+        if size > rates[column] { rates[column] / size } else { 1.0 }
+    };
+    (0..d).map(of_column).fold(1.0, f64::min)
 }
 
 /// Takes what is left of the sum over the functions off the largest entry.

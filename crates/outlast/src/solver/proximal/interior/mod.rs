@@ -42,6 +42,11 @@ const PATIENCE: usize = 24;
 /// A step shorter than this is made again towards a share of the products there are, without a second order.
 const SHORT: f64 = 0.1;
 const CENTRED: f64 = 0.5;
+/// Steps without smaller products that are enough of them where the gap is this small next to what is asked for.
+const WAITED: usize = 3;
+const ENOUGH: f64 = 1e-3;
+/// A rate that fixes an entry at 0, next to the largest slope the loss can have.
+const FORBIDDING: f64 = 1e6;
 /// Columns at first, per unknown of the normal equations.
 const COLUMNS: usize = 2;
 /// Share of its bound above which a column enters, and below which it leaves.
@@ -138,7 +143,7 @@ impl<R: Rows> Engine<'_, R> {
         groups.count(&terms, self.columns.rows(), self.functions());
         let before = self.point();
         let mut inside = self.enter_interior(terms, &groups);
-        let gap = self.follow_center(&mut inside, &groups, (0.01 * tolerance).clamp(GOALS.1, GOALS.0), control);
+        let gap = self.follow_center(&mut inside, &groups, tolerance, control);
         self.groups = Some(groups);
         let found = gap? < ARRIVED;
         if found {
@@ -149,9 +154,16 @@ impl<R: Rows> Engine<'_, R> {
         Ok(found)
     }
 
-    /// Steps to a relative gap; returns that reached.
-    fn follow_center(&mut self, inside: &mut Inside, groups: &Groups, goal: f64, control: &Control) -> Result<f64> {
+    /// Steps to a relative gap well below a tolerance; returns that reached.
+    fn follow_center(
+        &mut self,
+        inside: &mut Inside,
+        groups: &Groups,
+        tolerance: f64,
+        control: &Control,
+    ) -> Result<f64> {
         let m = self.functions();
+        let goal = (0.01 * tolerance).clamp(GOALS.1, GOALS.0);
         let (mut gap, mut least, mut waited) = (f64::INFINITY, f64::INFINITY, 0);
         let mut best: Option<Kept> = None;
         for step in 0..MOST_STEPS {
@@ -172,7 +184,8 @@ impl<R: Rows> Engine<'_, R> {
             if gap < ROUGH && best.as_ref().is_none_or(|best| gap < best.gap) {
                 best = Some(Kept { gap, primal, inside: inside.clone(), weights: self.weights.clone() });
             }
-            if gap <= goal || waited > PATIENCE || control.out_of_time() {
+            let patience = if gap <= (ENOUGH * tolerance).min(ROUGH) { WAITED } else { PATIENCE };
+            if gap <= goal || waited > patience || control.out_of_time() {
                 break;
             }
             let Some(normal) = Normal::new(&self.columns, groups, &inside.terms, &inside.entries, &inside.free, m)
@@ -227,7 +240,7 @@ impl<R: Rows> Engine<'_, R> {
         let (mut rates, mut g) = (vec![0.0; m], vec![0.0; m]);
         for slot in (0..members.len()).filter(|&slot| self.is_priced(members[slot])) {
             for function in 0..m {
-                rates[function] = self.rate(members[slot], function);
+                rates[function] = self.price(members[slot], function);
                 g[function] = share * pulled[function * d + members[slot]];
             }
             entries.push(slot, &rates, &g, center);
@@ -237,9 +250,20 @@ impl<R: Rows> Engine<'_, R> {
         Inside { terms, entries, free }
     }
 
-    /// Whether all rates of a column are positive and finite.
+    /// Whether a column costs something and may be used: all rates are positive, and finite but for those of entries that are fixed at 0,
+    /// next to two others at least, whose sum is 0.
     fn is_priced(&self, column: usize) -> bool {
-        (0..self.functions()).map(|function| self.rate(column, function)).all(|rate| rate > 0.0 && rate < f64::INFINITY)
+        let m = self.functions();
+        let rates = || (0..m).map(|function| self.rate(column, function));
+        rates().all(|rate| rate > 0.0) && rates().filter(|rate| *rate < f64::INFINITY).count() >= m.min(2)
+    }
+
+    /// The rate of an entry, one that fixes it at 0 as a number next to which all else is nothing.
+    fn price(&self, column: usize, function: usize) -> f64 {
+        match self.rate(column, function) {
+            f64::INFINITY => FORBIDDING * self.columns.rows() as f64 * self.rows.largest_cap(),
+            rate => rate,
+        }
     }
 
     /// Notes the errors of all equations, after columns have come and gone. Returns x'V of the working set.
@@ -268,7 +292,7 @@ impl<R: Rows> Engine<'_, R> {
         for slot in (0..members.len()).filter(|&slot| !within[slot] && self.is_priced(members[slot])) {
             if ratio(slot) > NEAR.0 {
                 for function in 0..m {
-                    rates[function] = self.rate(members[slot], function);
+                    rates[function] = self.price(members[slot], function);
                     g[function] = pulled[slot * m + function];
                 }
                 inside.entries.push(slot, &rates, &g, center);
@@ -282,7 +306,9 @@ impl<R: Rows> Engine<'_, R> {
         }
         for (place, &slot) in inside.entries.slots.iter().enumerate() {
             for function in 0..m {
-                self.weights[slot * m + function] = inside.entries.at(place * m + function);
+                let forbidden = self.rate(self.columns.members()[slot], function) == f64::INFINITY;
+                self.weights[slot * m + function] =
+                    if forbidden { 0.0 } else { inside.entries.at(place * m + function) };
             }
         }
         self.refresh();
@@ -352,11 +378,12 @@ impl<R: Rows> Engine<'_, R> {
         let mut keep: Vec<bool> = self.columns.members().iter().map(|&column| !self.is_priced(column)).collect();
         for (place, &slot) in inside.entries.slots.iter().enumerate() {
             keep[slot] = (0..m).any(|function| inside.entries.slack(place * m + function) < TIGHT);
-            let weights = &mut self.weights[slot * m..(slot + 1) * m];
-            for (function, weight) in weights.iter_mut().enumerate() {
+            for function in 0..m {
                 let entry = place * m + function;
-                *weight = if inside.entries.is_used(entry, largest) { inside.entries.at(entry) } else { 0.0 };
+                let used = inside.entries.is_used(entry, largest) && self.weights[slot * m + function] != 0.0;
+                self.weights[slot * m + function] = if used { inside.entries.at(entry) } else { 0.0 };
             }
+            let weights = &mut self.weights[slot * m..(slot + 1) * m];
             balance(weights);
             keep[slot] |= weights.iter().any(|w| *w != 0.0);
         }
