@@ -41,5 +41,7 @@ mod proximal_hostile;
 mod proximal_identities;
 mod sparse_data;
 mod stream;
+mod stream_data;
+mod stream_hard;
 mod tune;
 mod two_class_data;

@@ -1,0 +1,107 @@
+//! Rows in chunks that are hard: at kinks in great numbers, far from the others, with columns that no row of a class uses.
+
+use crate::stream_data::*;
+use outlast::{Lq, Penalty, Status, Truncation};
+
+/// Relative difference allowed between objectives of convex problems.
+const SAME: f64 = 1e-6;
+
+/// sum |w|^q + C times the hinge of Lee, Lin and Wahba, or the hinge of two classes, written out.
+fn objective(data: &Data, model: &outlast::Model, c: f64, q: f64) -> f64 {
+    let scores = model.decision_function(&data.dense()).unwrap();
+    let m = scores.len() / data.rows();
+    let cost = |(f, &code): (&[f64], &u32)| -> f64 {
+        match m {
+            1 => (1.0 - if code == 1 { f[0] } else { -f[0] }).max(0.0),
+            _ => (0..m).filter(|j| *j != code as usize).map(|j| (1.0 + f[j]).max(0.0)).sum(),
+        }
+    };
+    let loss: f64 = scores.chunks_exact(m).zip(&data.codes).map(cost).sum();
+    weights(model).iter().map(|w| w.abs().powf(q)).sum::<f64>() + c * loss
+}
+
+/// Most functions are constant for all rows but a few, which then lie at a kink together.
+#[test]
+fn a_rare_class_of_which_nothing_is_learnt_leaves_all_rows_at_its_kink() {
+    let mut data = data(60_000, 5, 3, 8);
+    let mut count = 0;
+    for code in &mut data.codes {
+        count += usize::from(*code == 2);
+        if *code == 2 && count > 30 {
+            *code = count as u32 % 2;
+        }
+    }
+    for (c, q) in [(1e-3, 1.0), (1e-2, 1.0), (1e-3, 1.5), (1e-3, 2.0)] {
+        let method = Lq::new(c).q(q).tol(1e-6);
+        let (found, wanted) = (data.stream(&method, &[17_000, 9_000], None), data.in_memory(&method, None));
+        let told = &found.summary;
+        println!("C {c} q {q}: {:e} {:?} {:e}", told.objective / wanted.summary.objective - 1.0, told.status, told.gap);
+        assert_near(told.objective, objective(&data, &found, c, q), 1e-9);
+        // the gap is a bound: the fit in memory is no lower than it allows
+        assert!(wanted.summary.objective >= told.objective * (1.0 - told.gap) * (1.0 - 1e-7), "C {c} q {q}");
+        assert!(told.objective <= wanted.summary.objective * (1.0 + SAME), "C {c} q {q}");
+        assert!(told.status == Status::Converged && told.gap <= 1e-6, "C {c} q {q}: {:?} {:e}", told.status, told.gap);
+    }
+}
+
+#[test]
+fn gaps_of_absolute_values_are_bounds() {
+    let data = data(50_000, 6, 2, 21);
+    for c in [1e-4, 1e-2, 1.0] {
+        let l1 = linear(c).penalty(Penalty::L1).truncation(Truncation::Off).tol(1e-6);
+        let (found, wanted) = (data.stream(&l1, &[20_000], None), data.in_memory(&l1, None));
+        assert!(found.summary.gap > 0.0 && found.summary.gap <= 1e-6, "{:e}", found.summary.gap);
+        assert_near(found.summary.objective, wanted.summary.objective, SAME);
+    }
+}
+
+/// Columns of few values: there are few different rows, each very many times.
+#[test]
+fn rows_that_repeat_themselves_are_certified() {
+    let mut uniform = random(5);
+    for classes in [2, 3] {
+        let (n, cols) = (60_000, 5);
+        let mut data = Data { cols, classes, x: Vec::new(), codes: Vec::new() };
+        for _ in 0..n {
+            let row: Vec<f32> = (0..cols).map(|_| f32::from(uniform() < 0.5)).collect();
+            let score = f64::from(row[0] - row[1] + 0.5 * row[2]) + 2.0 * uniform() - 1.0;
+            data.codes.push(if uniform() < 0.1 { classes as u32 - 1 } else { u32::from(score > 0.0) });
+            data.x.extend(row);
+        }
+        for truncation in [Truncation::Off, Truncation::Auto] {
+            for c in [1e-4, 1e-2] {
+                let method = linear(c).truncation(truncation);
+                let (found, wanted) = (data.stream(&method, &[25_000, 1], None), data.in_memory(&method, None));
+                let told = &found.summary;
+                assert!(told.status == Status::Converged && told.gap <= 1e-6, "{classes} {c}: {:e}", told.gap);
+                assert!(told.objective <= wanted.summary.objective * (1.0 + SAME), "{classes} {truncation:?} {c}");
+                assert_near(told.objective, data.objective(&found, |_| c, own), 1e-9);
+            }
+        }
+    }
+}
+
+/// Two clusters far from nearly all rows, which no sample is likely to have: all depends on them, and the way there is long.
+#[test]
+fn clusters_far_away_are_reached() {
+    let (n, few) = (120_000, 40);
+    let mut uniform = random(77);
+    let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let mut data = Data { cols: 1, classes: 2, x: Vec::new(), codes: Vec::new() };
+    for row in 0..n {
+        let (centre, code) = match row % (n / few) {
+            7 => (1000.0, 1),
+            11 => (985.0, 0),
+            _ => (0.0, 0),
+        };
+        data.x.push((centre + normal()) as f32);
+        data.codes.push(code);
+    }
+    for truncation in [Truncation::Off, Truncation::Auto] {
+        let method = linear(1.0).truncation(truncation);
+        let (found, wanted) = (data.stream(&method, &[50_000], None), data.in_memory(&method, None));
+        println!("{truncation:?}: {} {}", found.summary.objective, wanted.summary.objective);
+        assert!(found.summary.objective <= wanted.summary.objective * (1.0 + 1e-4), "{truncation:?}");
+        assert!(found.summary.objective < 0.1, "no row is wrong");
+    }
+}
