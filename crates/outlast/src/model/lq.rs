@@ -285,7 +285,7 @@ impl Lq {
             let solutions = self.on_columns(x, |mapped| {
                 let problem = self.problem(mapped, &labels, &caps, &caps, cost.as_deref());
                 let options = self.common.options(self.tolerance(mapped, &labels), None);
-                lq::Path { cs, qs: &[self.q], screening: true, guide: None, absolute: None }.solve(
+                lq::Path { cs, qs: &[self.q], screening: true, decisions: false }.solve(
                     &problem,
                     &options,
                     &request.control,
