@@ -231,8 +231,7 @@ fn labels_held_out_do_not_leak() {
     let mut random = Random(11);
     let x = Dense::new(n, d, (0..n * d).map(|_| random.normal()).collect::<Vec<f64>>()).unwrap();
     let truth: Vec<u32> = (0..n as u32).map(|row| row % 2).collect();
-    let splits = Split::of_folds(&stratified(&Labels::new(truth.clone()), 4, 3).unwrap());
-    for split in splits {
+    for split in Split::of_folds(&(0..n).map(|row| row / 10).collect::<Vec<usize>>()) {
         let mut flipped = truth.clone();
         split.test.iter().for_each(|&row| flipped[row as usize] = 1 - flipped[row as usize]);
         let judge = Judge::Splits(vec![split]);

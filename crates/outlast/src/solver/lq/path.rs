@@ -18,7 +18,7 @@
 
 use super::super::proximal::Weighted;
 use super::super::{Options, Solution, Status};
-use super::portfolio::{self, Start};
+use super::portfolio::{self, Start, Thoroughness};
 use super::reweight::Effort;
 use super::{by_interior, curved, frame};
 use crate::control::Control;
@@ -74,6 +74,8 @@ struct Walk<'a> {
 /// What is known when the solutions for a q < 1 are looked for: those for q = 1, and those for the next larger q.
 struct Known<'a> {
     absolute: &'a [Solution],
+    /// l1 starts for the largest C.
+    starts: &'a [Start],
     above: &'a [Solution],
     /// Place of q in the list.
     at: usize,
@@ -118,12 +120,13 @@ impl<'a> Walk<'a> {
             return Ok(Vec::new());
         }
         let absolute = self.absolute()?;
+        let starts = if falling.iter().any(|&at| qs[at] < 1.0) { self.first_starts()? } else { Vec::new() };
         let mut found: Vec<(usize, Vec<Solution>)> = Vec::new();
         for at in falling {
             let above = found.last().map_or(&absolute, |(_, list)| list);
             let list = match qs[at] == 1.0 {
                 true => absolute.clone(),
-                false => self.reweighted(&Known { absolute: &absolute, above, at })?,
+                false => self.reweighted(&Known { absolute: &absolute, starts: &starts, above, at })?,
             };
             found.push((at, list));
         }
@@ -134,6 +137,14 @@ impl<'a> Walk<'a> {
     fn above_one(&self) -> Result<Vec<(usize, Vec<Solution>)>> {
         let above = (0..self.path.qs.len()).filter(|&at| self.path.qs[at] > 1.0);
         above.map(|at| Ok((at, self.smooth(self.path.qs[at])?))).collect()
+    }
+
+    /// The l1 starts of a fit, for the largest C; the same for every q.
+    fn first_starts(&self) -> Result<Vec<Start>> {
+        let Some(&largest) = self.rising.last() else { return Ok(Vec::new()) };
+        let problem = LqProblem { q: 1.0, caps: &self.caps(largest), ..*self.problem };
+        let mut engine = Weighted::new(&problem, self.options.max_iterations);
+        portfolio::absolute_starts(&mut engine, &problem, self.control)
     }
 
     /// q = 1, in the order of the list.
@@ -199,14 +210,15 @@ impl<'a> Walk<'a> {
 
     /// q < 1, in the order of the list.
     fn reweighted(&self, known: &Known) -> Result<Vec<Solution>> {
-        let (rough, fine) = portfolio::efforts(self.options);
+        let (full, exact) = (Thoroughness::full(self.options), portfolio::efforts(self.options).1);
         // neighbours are close: what a step gains below the tolerance is left
-        let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..rough };
-        let fine = match self.path.decisions {
-            false => Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine },
+        let rough = Effort { tolerance: full.rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..full.rough };
+        let (fine, first, first_fine) = match self.path.decisions {
+            false => (Effort { decrease: exact.decrease.max(0.1 * self.options.tolerance), ..exact }, full, exact),
             true => {
-                let tolerance = (LOOSER * self.options.tolerance).clamp(fine.tolerance, rough.tolerance);
-                Effort { tolerance, decrease: tolerance, ..fine }
+                let tolerance = (LOOSER * self.options.tolerance).clamp(exact.tolerance, rough.tolerance);
+                let fine = Effort { tolerance, decrease: tolerance, ..exact };
+                (fine, Thoroughness { rough, decrease: rough.decrease, race: true }, fine)
             }
         };
         let q = self.path.qs[known.at];
@@ -223,7 +235,10 @@ impl<'a> Walk<'a> {
             let larger = self.rising.get(place + 1).and_then(|&larger| found[larger].as_ref());
             budget = budget.max(0.0) + MOVES;
             let solution = match larger {
-                None => portfolio::solve_from(&problem, starts, self.options, self.control)?,
+                None => {
+                    let (starts, how) = ((starts, known.starts), (&first, &first_fine));
+                    portfolio::solve_from(&problem, starts, how, self.options, self.control)?
+                }
                 Some(larger) => {
                     let starts = portfolio::race(&problem, starts, &rough, self.control)?;
                     let mut best = portfolio::best(&problem, starts, &rough, self.control)?;
