@@ -61,8 +61,21 @@ fn costs_come_from_a_file() {
     plain.good();
     let other = folder.run(&["evaluate", "plain", "train.csv", "--json"]).json();
     assert_ne!(counts, &other["confusion"]);
-    folder.file("cost.csv", "no,yes\n1,1\n20,0\n");
-    assert!(folder.run(&fit).refused().contains("right decision"));
+    folder.file("cost.csv", "no,yes\n0,1\n20,1e-300\n");
+    let tune = ["tune", "train.csv", "--method", "lq", "--cost", "cost.csv"];
+    for told in [folder.run(&fit).refused(), folder.run(&tune).refused()] {
+        assert!(told.contains("cost.csv, line 3") && told.contains("1e-300 for a right decision"), "{told}");
+    }
+}
+
+#[test]
+fn values_of_a_grid_are_refused_by_the_name_of_their_list() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    for (list, value) in [("--qs", "0"), ("--qs", "0.5,3"), ("--cs", "0.1,0")] {
+        let told = folder.run(&["tune", "train.csv", "--method", "lq", list, value]).refused();
+        assert!(told.contains(&format!("{list} ")), "{told}");
+    }
 }
 
 #[test]
@@ -150,7 +163,7 @@ fn tune_refuses_what_it_can_t_do() {
         (&["tune", "train.csv", "--method", "centroid"][..], "tune chooses for"),
         (&["tune", "train.csv", "--method", "lq", "-C", "1"], "--cs"),
         (&["tune", "train.csv", "--method", "lq", "--q", "1"], "--qs"),
-        (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--q 0"),
+        (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--qs 0"),
         (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "-C -1"),
         (&["tune", "train.csv", "--method", "lq", "--cv", "1"], "--cv 1"),
         (&["tune", "train.csv", "--method", "lq", "--halving"], "--halving is no option"),
@@ -209,7 +222,7 @@ fn odd_columns_are_taken_and_bad_values_refused() {
         let (one, two) = (objective("train.csv", q), objective("doubled.csv", q));
         assert!((one - two).abs() < 1e-5 * one, "q {q}: {one} {two}");
     }
-    for (q, words) in [("0", "--q 0"), ("-1", "--q -1"), ("2.5", "--q 2.5"), ("nan", "--q NaN")] {
+    for (q, words) in [("0", "--qs 0"), ("-1", "--q -1"), ("2.5", "--q 2.5"), ("nan", "--q NaN")] {
         let said = folder.run(&["fit", "train.csv", "--method", "lq", &format!("--q={q}")]).refused();
         assert!(said.contains(words), "{words} in {said}");
     }

@@ -99,7 +99,7 @@ impl Lq {
         match (0..k).find(|&class| given[class * k + class] != 0.0) {
             None => Ok(Some(given)),
             Some(class) => {
-                let problem = format!("{} for a right decision, which must cost 0", given[class * k + class]);
+                let problem = format!("{:?} for a right decision, which must cost 0", given[class * k + class]);
                 Err(Error::Value { what: "cost", row: class, column: Some(class), problem })
             }
         }

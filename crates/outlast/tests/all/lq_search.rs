@@ -311,7 +311,7 @@ fn an_interrupt_keeps_the_best_so_far() {
         let control = Control::default().progress(&count).interrupt(&stop);
         search.fit_with(&x, &data.codes[..], &FitRequest { control, ..FitRequest::default() })
     };
-    // all rows and what the splits need no guide for are 80 points, and the rest of each split 20
+    // of all rows and of each split 20 points up to q = 1, and 10 beyond
     let best = after(110).unwrap();
     assert_eq!((best.tuned.status, best.tuned.model.summary.status), (Status::Interrupted, Status::Interrupted));
     let states: Vec<State> = best.tuned.cells.iter().map(|cell| cell.state).collect();

@@ -142,7 +142,7 @@ impl LqSearch {
         }
         self.judge.check()?;
         check_nested(self.nested)?;
-        self.qs.iter().try_for_each(|&q| self.base.clone().q(q).check())
+        self.qs.iter().try_for_each(|&q| self.base.clone().q(q).check()).map_err(|error| in_list(error, "q", "qs"))
     }
 
     /// How many points are reported as progress: those of all rows and of every split. With a tuning set (`tuned`) there are no splits.
@@ -342,6 +342,14 @@ impl LqSearch {
             Point { c, q, weights, intercepts, objective: solution.objective, size, converged }
         };
         path.into_iter().zip(sizes).enumerate().map(point).collect()
+    }
+}
+
+/// An error about a value, named as the list that it is in.
+fn in_list(error: Error, one: &str, list: &'static str) -> Error {
+    match error {
+        Error::Parameter { name, value, allowed } if name == one => Error::Parameter { name: list, value, allowed },
+        other => other,
     }
 }
 

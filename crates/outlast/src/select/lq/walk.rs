@@ -18,7 +18,8 @@ use crate::solver::{Options, Solution, Status};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
+/// What the gap of a fit is multiplied by on all rows, and once more on splits, where errors and columns are all that counts, and the
+/// largest it then is.
 const LOOSER: f64 = 10.0;
 const LOOSEST: f64 = 1e-4;
 
@@ -94,7 +95,7 @@ impl Walk<'_> {
         let solve = |places: Vec<usize>| -> Result<Group> {
             let qs: Vec<f64> = places.iter().map(|&at| self.qs[at]).collect();
             let path = Path { cs: self.cs, qs: &qs, screening: true, decisions };
-            let found = path.solve(problem, &self.options(), &Control::default().finish(self.stop))?;
+            let found = path.solve(problem, &self.options(decisions), &Control::default().finish(self.stop))?;
             if !(self.stop)() {
                 self.tell(qs.len() * self.cs.len());
             }
@@ -107,9 +108,13 @@ impl Walk<'_> {
         groups.into_iter().collect()
     }
 
-    fn options(&self) -> Options {
+    fn options(&self, decisions: bool) -> Options {
         let mut options = self.base.common.search_options();
-        options.tolerance = options.tolerance.max((LOOSER * options.tolerance).min(LOOSEST));
+        let looser = |tolerance: f64, most: f64| tolerance.max((LOOSER * tolerance).min(most));
+        options.tolerance = looser(options.tolerance, LOOSEST);
+        if decisions {
+            options.tolerance = looser(options.tolerance, LOOSER * LOOSEST);
+        }
         options
     }
 

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! All starts are of the rows themselves: a fold that began where all rows end would keep, for q < 1, what the rows held out had chosen.
+//! Where only decisions count, on a fold, the starts of the largest C race as well, and the paper's algorithm is cut short.
 //!
 //! *Screening.* A column takes part once its bound |x_c'V| <= rate fails by more than the accuracy, and is looked at again at every
 //! certificate: what is left out is checked afterwards, so that nothing is lost (the gap counts all columns). For q < 1 columns at 0
@@ -31,8 +32,10 @@ const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
 /// Multiplications that exchanges of columns may take for each C; what is not needed is kept for the next.
 const MOVES: f64 = 1e6;
 
-/// What the gap of a path is multiplied by for q < 1, where only decisions count.
-const LOOSER: f64 = 10.0;
+/// Multiplications that exchanges may take for the largest C, and the relative decrease at which the paper's algorithm ends there, where
+/// only decisions count.
+const FIRST_MOVES: f64 = 1e7;
+const FIRST_DECREASE: f64 = 1e-2;
 
 /// How near, relatively, is near: a multiplier to its bound, what a fit costs to what w = 0 costs.
 const NEAR: f64 = 1e-3;
@@ -46,7 +49,7 @@ pub struct Path<'a> {
     pub qs: &'a [f64],
     /// Whether columns are left out until they are needed; only a test has reason to say no.
     pub screening: bool,
-    /// Whether only decisions count: for q < 1 it is then solved more loosely.
+    /// Whether only decisions count: for q < 1 minima are then looked for less thoroughly, from the same starts.
     pub decisions: bool,
 }
 
@@ -216,9 +219,8 @@ impl<'a> Walk<'a> {
         let (fine, first, first_fine) = match self.path.decisions {
             false => (Effort { decrease: exact.decrease.max(0.1 * self.options.tolerance), ..exact }, full, exact),
             true => {
-                let tolerance = (LOOSER * self.options.tolerance).clamp(exact.tolerance, rough.tolerance);
-                let fine = Effort { tolerance, decrease: tolerance, ..exact };
-                (fine, Thoroughness { rough, decrease: rough.decrease, race: true }, fine)
+                let fine = Effort { decrease: exact.tolerance, ..exact };
+                (fine, Thoroughness { rough, decrease: FIRST_DECREASE, moves: FIRST_MOVES, race: true }, fine)
             }
         };
         let q = self.path.qs[known.at];

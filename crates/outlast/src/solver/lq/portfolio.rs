@@ -250,7 +250,8 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     let decrease = if is_cheap(problem) { lqa::decrease(options).max(DIGITS) } else { lqa::decrease(options) };
     let mut starts = sparse_starts(problem, options, control)?;
     starts.extend(given);
-    let (found, end) = best_of_all(problem, starts, &Thoroughness { rough, decrease, race: false }, options, control)?;
+    let (found, end) =
+        best_of_all(problem, starts, &Thoroughness { rough, decrease, moves: MOVES, race: false }, options, control)?;
     let paper = end.as_ref().map_or(f64::INFINITY, |end| problem.objective(&end.weights, &end.intercepts));
     let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
     let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
@@ -317,6 +318,8 @@ pub(super) struct Thoroughness {
     pub(super) rough: Effort,
     /// The relative decrease at which the paper's algorithm ends.
     pub(super) decrease: f64,
+    /// Multiplications that changes by a column may take.
+    pub(super) moves: f64,
     /// Whether only those that are lowest after a step are followed.
     pub(super) race: bool,
 }
@@ -325,7 +328,7 @@ impl Thoroughness {
     /// That of a fit.
     pub(super) fn full(options: &Options) -> Self {
         let (rough, _) = efforts(options);
-        Thoroughness { rough, decrease: lqa::decrease(options).max(DIGITS), race: false }
+        Thoroughness { rough, decrease: lqa::decrease(options).max(DIGITS), moves: MOVES, race: false }
     }
 }
 
@@ -344,7 +347,7 @@ pub(super) fn solve_from(
         starts.push(smoothed_start(&mut engine, problem, middle, control)?);
     }
     let (found, _) = best_of_all(problem, starts, how, options, control)?;
-    polish(problem, improve(problem, found, &mut { MOVES }, &how.rough, control)?, fine, control)
+    polish(problem, improve(problem, found, &mut { how.moves }, &how.rough, control)?, fine, control)
 }
 
 /// The start a caller gave, if it fits.
