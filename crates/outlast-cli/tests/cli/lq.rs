@@ -164,7 +164,7 @@ fn tune_refuses_what_it_can_t_do() {
         (&["tune", "train.csv", "--method", "lq", "-C", "1"], "--cs"),
         (&["tune", "train.csv", "--method", "lq", "--q", "1"], "--qs"),
         (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--qs 0"),
-        (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "-C -1"),
+        (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "--cs -1"),
         (&["tune", "train.csv", "--method", "lq", "--cv", "1"], "--cv 1"),
         (&["tune", "train.csv", "--method", "lq", "--halving"], "--halving is no option"),
         (&["tune", "train.csv", "--method", "lq", "--holdout", "2"], "holdout"),
@@ -222,7 +222,7 @@ fn odd_columns_are_taken_and_bad_values_refused() {
         let (one, two) = (objective("train.csv", q), objective("doubled.csv", q));
         assert!((one - two).abs() < 1e-5 * one, "q {q}: {one} {two}");
     }
-    for (q, words) in [("0", "--qs 0"), ("-1", "--q -1"), ("2.5", "--q 2.5"), ("nan", "--q NaN")] {
+    for (q, words) in [("0", "--q 0"), ("-1", "--q -1"), ("2.5", "--q 2.5"), ("nan", "--q NaN")] {
         let said = folder.run(&["fit", "train.csv", "--method", "lq", &format!("--q={q}")]).refused();
         assert!(said.contains(words), "{words} in {said}");
     }
