@@ -82,7 +82,8 @@ class LqSVCCV(Tuning, LqSVC):
     cv_results_ : dict
         The whole grid, as `sklearn.model_selection.GridSearchCV` has it: ``params``, ``param_C``, ..., ``split0_test_score``, ...,
         ``mean_test_score``, ``std_test_score``, ``rank_test_score``; and ``se_test_score``, the standard errors of the means, and ``state``
-        ("done"; "partly" or "not_reached" where the search ended before).
+        ("done"; "partly" or "not_reached" where the search ended before); and ``converged``, whether the fits to all rows and to every split
+        met the tolerance of the search.
     grid_names_ : tuple of str
         ``("q", "C")``, the axes of `errors_`.
     errors_ : ndarray of shape (n_qs, n_Cs)
@@ -214,6 +215,7 @@ class LqSVCCV(Tuning, LqSVC):
 
     def _take_search(self, found: dict[str, Any]) -> None:
         super()._take_search(found)
+        self.cv_results_["converged"] = np.array(found["converged"])
         self.q_ = self.best_params_["q"]
 
 

@@ -404,7 +404,7 @@ def test_the_pictures_show_the_search():
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [({"Cs": []}, "Cs"), ({"Cs": [0.0]}, "C = 0"), ({"qs": [3.0]}, "q = 3"), ({"cv": 1}, "cv = 1"), ({"qs": []}, "qs")],
+    [({"Cs": []}, "Cs"), ({"Cs": [0.0]}, "Cs = 0"), ({"qs": [3.0]}, "qs = 3"), ({"cv": 1}, "cv = 1"), ({"qs": []}, "qs")],
 )
 def test_bad_grids_are_named(parameters, message):
     X, y = data(20, 3, 2)

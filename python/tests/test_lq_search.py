@@ -205,6 +205,18 @@ def test_ctrl_c_keeps_the_best_so_far():
     assert out.strip() == "interrupted interrupted 1000 True"
 
 
+def test_points_that_did_not_converge_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = rng.integers(0, 3, 60)
+    search = LqSVCCV([0.01, 10.0], [0.5, 1.0, 1.5], cv=3).fit(X, y)
+    assert search.cv_results_["converged"].all()
+    # one step is too few for q below 1
+    with pytest.warns(ConvergenceWarning, match="iteration_limit"):
+        search = LqSVCCV([1.0, 10.0], [0.5], cv=3, max_iter=1).fit(X, y)
+    assert (search.cv_results_["state"] == "done").all() and not search.cv_results_["converged"].any()
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

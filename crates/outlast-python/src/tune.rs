@@ -104,6 +104,7 @@ pub fn search_lq<'py>(
     })?;
     let found = described(py, &choice.tuned)?;
     found.set_item("selected", PyArray1::from_vec(py, choice.path.iter().map(|point| point.size).collect()))?;
+    found.set_item("converged", choice.path.iter().map(|point| point.converged).collect::<Vec<_>>())?;
     let weights = choice.path.iter().flat_map(|point| point.weights.iter().copied()).collect();
     found.set_item("weights", PyArray1::from_vec(py, weights))?;
     let intercepts = choice.path.iter().flat_map(|point| point.intercepts.iter().copied()).collect();

@@ -183,7 +183,11 @@ impl MethodArgs {
     fn payoffs(&self, labels: &Labels) -> Result<(Matrix, Matrix), Failure> {
         let read = |path: &PathBuf, what| io::read_payoff(path, what, labels.classes());
         let utility = self.utility.as_ref().map(|path| read(path, "utility")).transpose()?;
-        let cost = self.cost.as_ref().map(|path| read(path, "cost")).transpose()?;
+        let cost = self.cost.as_ref().map(|path| match self.method.as_str() {
+            "lq" => io::read_cost(path, labels.classes()),
+            _ => read(path, "cost"),
+        });
+        let cost = cost.transpose()?;
         Ok((utility, cost))
     }
 
@@ -292,7 +296,7 @@ impl MethodArgs {
 
     /// The L_q machine and its parameters, for data with these labels.
     pub fn lq(&self, labels: &Labels) -> Result<Lq, Failure> {
-        let read = |path: &PathBuf| io::read_payoff(path, "cost", labels.classes());
+        let read = |path: &PathBuf| io::read_cost(path, labels.classes());
         let mut lq = self.lq_alone(self.cost.as_ref().map(read).transpose()?)?;
         self.fill(&mut lq.common, self.class_weight(labels)?)?;
         Ok(lq)

@@ -61,8 +61,21 @@ fn costs_come_from_a_file() {
     plain.good();
     let other = folder.run(&["evaluate", "plain", "train.csv", "--json"]).json();
     assert_ne!(counts, &other["confusion"]);
-    folder.file("cost.csv", "no,yes\n1,1\n20,0\n");
-    assert!(folder.run(&fit).refused().contains("right decision"));
+    folder.file("cost.csv", "no,yes\n0,1\n20,1e-300\n");
+    let tune = ["tune", "train.csv", "--method", "lq", "--cost", "cost.csv"];
+    for told in [folder.run(&fit).refused(), folder.run(&tune).refused()] {
+        assert!(told.contains("cost.csv, line 3") && told.contains("1e-300 for a right decision"), "{told}");
+    }
+}
+
+#[test]
+fn values_of_a_grid_are_refused_by_the_name_of_their_list() {
+    let folder = Folder::new();
+    folder.file("train.csv", table(&["no", "yes"]));
+    for (list, value) in [("--qs", "0"), ("--qs", "0.5,3"), ("--cs", "0.1,0")] {
+        let told = folder.run(&["tune", "train.csv", "--method", "lq", list, value]).refused();
+        assert!(told.contains(&format!("{list} ")), "{told}");
+    }
 }
 
 #[test]
@@ -87,7 +100,9 @@ fn tune_chooses_writes_and_shows() {
     }
     let grid = std::fs::read_to_string(folder.path("grid.csv")).unwrap();
     assert_eq!(grid.lines().count(), 1 + 18);
-    assert_eq!(grid.matches(",true,").count(), 1);
+    // selected, objective, converged, chosen
+    assert_eq!(grid.lines().filter(|line| line.split(',').nth(9) == Some("true")).count(), 1);
+    assert!(grid.lines().skip(1).all(|line| line.split(',').nth(8) == Some("true")));
     let json = folder.run(&[&tune[..], &["--json"]].concat()).json();
     let points = json["grid"].as_array().unwrap();
     assert_eq!(points.len(), 18);
@@ -150,8 +165,8 @@ fn tune_refuses_what_it_can_t_do() {
         (&["tune", "train.csv", "--method", "centroid"][..], "tune chooses for"),
         (&["tune", "train.csv", "--method", "lq", "-C", "1"], "--cs"),
         (&["tune", "train.csv", "--method", "lq", "--q", "1"], "--qs"),
-        (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--q 0"),
-        (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "-C -1"),
+        (&["tune", "train.csv", "--method", "lq", "--qs", "0"], "--qs 0"),
+        (&["tune", "train.csv", "--method", "lq", "--cs=-1,1"], "--cs -1"),
         (&["tune", "train.csv", "--method", "lq", "--cv", "1"], "--cv 1"),
         (&["tune", "train.csv", "--method", "lq", "--halving"], "--halving is no option"),
         (&["tune", "train.csv", "--method", "lq", "--holdout", "2"], "holdout"),

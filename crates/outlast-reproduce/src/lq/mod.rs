@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn point(weights: Vec<f64>, intercepts: Vec<f64>) -> Point {
-        Point { c: 1.0, q: 1.0, weights, intercepts, objective: 0.0, size: 0 }
+        Point { c: 1.0, q: 1.0, weights, intercepts, objective: 0.0, size: 0, converged: true }
     }
 
     #[test]

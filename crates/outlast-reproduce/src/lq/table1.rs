@@ -48,7 +48,8 @@ fn by_paper(train: &Rows, tune: &Rows, unit: &Unit) -> Result<Point> {
             let weights = model.predictor.weights().unwrap_or_default().to_vec();
             let size = weights.iter().filter(|w| w.abs() > SMALL).count();
             let intercepts = model.predictor.intercepts.clone();
-            let point = Point { c, q, weights, intercepts, objective: model.summary.objective, size };
+            let converged = model.summary.status == outlast::Status::Converged;
+            let point = Point { c, q, weights, intercepts, objective: model.summary.objective, size, converged };
             let key = error(&point, tune);
             if best.as_ref().is_none_or(|(least, other)| (key, size) < (*least, other.size)) {
                 best = Some((key, point));

@@ -66,7 +66,7 @@ pub use model_file::{FORMAT_VERSION, load_model, model_from_bytes, model_to_byte
 pub use names::match_class;
 #[cfg(feature = "page")]
 pub use page::{Page, Suspect, save_page, write_page};
-pub use payoff::{read_payoff, read_payoff_from};
+pub use payoff::{read_cost, read_payoff, read_payoff_from};
 pub use stream::{CachedRows, Stream, StreamOptions, open_stream};
 pub use suspects::write_suspects;
 pub use table::{Format, Header, ReadOptions, Table, TargetColumn, read_for_model, read_from, read_table};

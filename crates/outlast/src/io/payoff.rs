@@ -35,7 +35,12 @@ const LISTED: usize = 10;
 /// # Ok::<(), outlast::Error>(())
 /// ```
 pub fn read_payoff(path: impl AsRef<Path>, what: &str, classes: &[Class]) -> Result<Vec<Vec<f64>>> {
-    read(Source::open(path.as_ref())?, what, classes)
+    read(Source::open(path.as_ref())?, what, classes, false)
+}
+
+/// Reads a cost matrix in the same way in which right decisions cost nothing, as the L_q machine wants it.
+pub fn read_cost(path: impl AsRef<Path>, classes: &[Class]) -> Result<Vec<Vec<f64>>> {
+    read(Source::open(path.as_ref())?, "cost", classes, true)
 }
 
 /// Reads such a matrix from memory or any other reader; `name` stands for the file in messages.
@@ -45,10 +50,10 @@ pub fn read_payoff_from(
     what: &str,
     classes: &[Class],
 ) -> Result<Vec<Vec<f64>>> {
-    read(Source::new(Box::new(reader), display_name(name.as_ref()))?, what, classes)
+    read(Source::new(Box::new(reader), display_name(name.as_ref()))?, what, classes, false)
 }
 
-fn read(source: Source, what: &str, classes: &[Class]) -> Result<Vec<Vec<f64>>> {
+fn read(source: Source, what: &str, classes: &[Class], free: bool) -> Result<Vec<Vec<f64>>> {
     let mut records = Records::new(source, None);
     let (mut header, mut record) = (Record::default(), Record::default());
     if !records.next(&mut header)? {
@@ -56,7 +61,7 @@ fn read(source: Source, what: &str, classes: &[Class]) -> Result<Vec<Vec<f64>>> 
     }
     let mut more = records.next(&mut record)?;
     let named = has_row_names(&header, more.then_some(&record), classes);
-    let columns = Columns { order: column_order(&header, named, classes, &records)?, named, what };
+    let columns = Columns { order: column_order(&header, named, classes, &records)?, named, what, free };
     let mut matrix: Vec<Option<Vec<f64>>> = vec![None; classes.len()];
     let mut count = 0;
     while more {
@@ -157,6 +162,8 @@ struct Columns<'a> {
     order: Vec<usize>,
     named: bool,
     what: &'a str,
+    /// Whether right decisions must have the value 0.
+    free: bool,
 }
 
 impl Columns<'_> {
@@ -189,6 +196,9 @@ impl Columns<'_> {
             let value = match number(field) {
                 Ok(value) if value < 0.0 => {
                     Err(format!("{value} is negative; every {} must be >= 0", self.what).into())
+                }
+                Ok(value) if self.free && to == class && value != 0.0 => {
+                    Err(format!("{value:?} for a right decision, which must cost 0").into())
                 }
                 outcome => outcome,
             };

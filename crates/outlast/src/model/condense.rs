@@ -51,18 +51,6 @@ impl Condensed {
         Ok(Condensed { rows, labels, caps: sums, place })
     }
 
-    /// Sums over equal rows of numbers by row, rows x functions.
-    pub(crate) fn gather(&self, values: &[f64], functions: usize) -> Vec<f64> {
-        let mut sums = vec![0.0; self.rows.len() * functions];
-        for (values, place) in values.chunks_exact(functions.max(1)).zip(&self.place) {
-            if let Some(place) = *place {
-                let out = &mut sums[place as usize * functions..][..functions];
-                out.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            }
-        }
-        sums
-    }
-
     /// The solution for all rows of X.
     pub(crate) fn expand(&self, solution: Solution, x: &dyn Design, caps: &[f64]) -> Solution {
         let (n, m) = (x.rows(), solution.intercepts.len());

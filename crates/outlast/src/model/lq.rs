@@ -99,7 +99,7 @@ impl Lq {
         match (0..k).find(|&class| given[class * k + class] != 0.0) {
             None => Ok(Some(given)),
             Some(class) => {
-                let problem = format!("{} for a right decision, which must cost 0", given[class * k + class]);
+                let problem = format!("{:?} for a right decision, which must cost 0", given[class * k + class]);
                 Err(Error::Value { what: "cost", row: class, column: Some(class), problem })
             }
         }
@@ -285,7 +285,7 @@ impl Lq {
             let solutions = self.on_columns(x, |mapped| {
                 let problem = self.problem(mapped, &labels, &caps, &caps, cost.as_deref());
                 let options = self.common.options(self.tolerance(mapped, &labels), None);
-                lq::Path { cs, qs: &[self.q], screening: true, guide: None, absolute: None }.solve(
+                lq::Path { cs, qs: &[self.q], screening: true, decisions: false }.solve(
                     &problem,
                     &options,
                     &request.control,

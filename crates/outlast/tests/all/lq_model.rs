@@ -51,7 +51,7 @@ fn screening_changes_nothing() {
         let problem: LqProblem = data.problem(&x, 1.0, true);
         let options = Options { tolerance: 1e-8, ..Options::default() };
         let solve = |screening: bool| {
-            lq::Path { cs: &CS, qs: &[1.0], screening, guide: None, absolute: None }
+            lq::Path { cs: &CS, qs: &[1.0], screening, decisions: false }
                 .solve(&problem, &options, &Control::default())
                 .unwrap()
         };
@@ -318,36 +318,6 @@ fn the_steps_asked_for_are_the_most_taken() {
     for steps in [1, 2, 3] {
         let model = fit(&data, &Lq::new(1.0).q(0.5).max_iter(steps));
         assert!(model.summary.trace.len() <= steps + 1, "{:?}", model.summary.trace);
-    }
-}
-
-/// A fold guided by all rows ends where it ends by itself, for q >= 1; for q < 1 not above by much.
-#[test]
-fn a_guide_changes_the_way_and_not_the_end() {
-    let (whole, part) = (Data::new(90, 20, 2, 1.0, 171), Data::new(90, 20, 2, 1.0, 171));
-    let rows = 70;
-    let (x, all) = (Dense::new(rows, 20, &part.values[..rows * 20]).unwrap(), whole.dense());
-    let (cs, qs) = ([0.03, 0.3, 3.0], [0.5, 1.0, 1.5]);
-    let options = Options { tolerance: 1e-8, ..Options::default() };
-    let path = |guide: Option<lq::Guide>, problem: &LqProblem| {
-        lq::Path { cs: &cs, qs: &qs, screening: true, guide, absolute: None }
-            .solve(problem, &options, &Control::default())
-            .unwrap()
-    };
-    let solutions = path(None, &whole.problem(&all, 1.0, true));
-    let expansions = solutions.iter().flatten().map(|solution| solution.expansion[..rows].to_vec()).collect();
-    let problem = LqProblem { codes: &part.codes[..rows], caps: &part.caps[..rows], ..part.problem(&x, 1.0, true) };
-    let (alone, guided) = (path(None, &problem), path(Some(lq::Guide { solutions: &solutions, expansions }), &problem));
-    for ((q, alone), guided) in qs.iter().zip(&alone).zip(&guided) {
-        for (alone, guided) in alone.iter().zip(guided) {
-            let most = if *q < 1.0 { 0.05 } else { AGREEMENT };
-            assert!(
-                guided.objective <= alone.objective * (1.0 + most),
-                "q {q}: {} {}",
-                guided.objective,
-                alone.objective
-            );
-        }
     }
 }
 

@@ -94,7 +94,7 @@ fn write_grid(tuned: &Tuned, selection: Option<&Selection>, out: &mut dyn Write)
     let names: Vec<&str> = tuned.axes.iter().map(|axis| axis.name).collect();
     let splits: Vec<String> = (1..=tuned.splits).map(|split| format!(",error_{split}")).collect();
     let measure = tuned.measure.name().replace(' ', "_");
-    let more = if selection.is_some() { ",selected,objective" } else { "" };
+    let more = if selection.is_some() { ",selected,objective,converged" } else { "" };
     writeln!(out, "{},{measure},standard_error,state,train_share{more},chosen{}", names.join(","), splits.concat())?;
     let number = |value: f64| if value.is_nan() { String::new() } else { value.to_string() };
     for (at, cell) in tuned.cells.iter().enumerate() {
@@ -103,7 +103,7 @@ fn write_grid(tuned: &Tuned, selection: Option<&Selection>, out: &mut dyn Write)
         let (state, chosen) = (cell.state.name(), at == tuned.chosen);
         write!(out, "{},{mean},{spread},{state},{}", settings.join(","), cell.share)?;
         if let Some(point) = selection.map(|selection| &selection.path[at]) {
-            write!(out, ",{},{}", point.size, point.objective)?;
+            write!(out, ",{},{},{}", point.size, point.objective, point.converged)?;
         }
         write!(out, ",{chosen}")?;
         for error in &cell.errors {
@@ -226,6 +226,10 @@ impl Shown<'_> {
         if tuned.status != Status::Converged {
             grid += &format!(", {} judged on every split before the search ended", of(State::Done));
         }
+        let missed = (0..tuned.cells.len()).filter(|&at| self.missed(at)).count();
+        if missed > 0 {
+            grid += &format!(", {missed} not solved to the tolerance");
+        }
         pairs.add("grid", grid);
         let ends = at_the_ends(tuned);
         if !ends.is_empty() {
@@ -245,6 +249,12 @@ impl Shown<'_> {
         pairs.render() + "\n" + &fitted.text_for(request.output.as_deref(), None) + &self.table_text()
     }
 
+    /// Whether a point was judged on every split by fits that did not all meet the tolerance.
+    fn missed(&self, at: usize) -> bool {
+        let done = self.tuned.cells[at].state == State::Done;
+        done && self.selection.is_some_and(|selection| !selection.path[at].converged)
+    }
+
     /// The grid, the best points first; those given up after the others.
     fn table_text(&self) -> String {
         let tuned = self.tuned;
@@ -262,7 +272,9 @@ impl Shown<'_> {
             row.extend(self.selection.map(|_| size(at).to_string()));
             let judged = cell.errors.iter().filter(|error| !error.is_nan()).count();
             row.push(match (at == tuned.chosen, cell.state) {
+                (true, _) if self.missed(at) => "chosen, not solved to the tolerance".to_string(),
                 (true, _) => "chosen".to_string(),
+                (_, State::Done) if self.missed(at) => "not solved to the tolerance".to_string(),
                 (_, State::Done) => String::new(),
                 (_, State::Stopped) => format!("given up after {judged}"),
                 (_, State::Partly) => format!("judged on {judged}"),
@@ -293,6 +305,7 @@ impl Shown<'_> {
             if let Some(solved) = selection.map(|selection| &selection.path[at]) {
                 point.insert("selected".to_string(), json!(solved.size));
                 point.insert("objective".to_string(), json!(solved.objective));
+                point.insert("converged".to_string(), json!(solved.converged));
             }
             Value::Object(point)
         };
@@ -402,9 +415,10 @@ mod tests {
         write_grid(&choice.tuned, Some(&selection), &mut csv).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(csv.lines().count(), 7);
-        let head = "q,C,error,standard_error,state,train_share,selected,objective,chosen,error_1,error_2";
+        let head = "q,C,error,standard_error,state,train_share,selected,objective,converged,chosen,error_1,error_2";
         assert_eq!(csv.lines().next(), Some(head));
-        assert_eq!(csv.matches(",true,").count(), 1);
+        let chosen = |line: &&str| line.split(',').nth(9) == Some("true");
+        assert_eq!(csv.lines().filter(chosen).count(), 1);
         let picture = draw(&choice.tuned, Some(&selection));
         assert!(picture.matches("<polyline").count() >= 4 && !picture.contains("NaN"));
         assert!(picture.contains("<title>error 0."), "the error comes first");

@@ -1,9 +1,9 @@
 //! C and q of the L_q machine, chosen by cross-validation or on a tuning set.
 //!
 //! All rows, and the training rows of every split, are solved along the whole grid by [`Path`](crate::solver::lq::Path), in which each
-//! point is the start of others (`walk`). What all rows found for q < 1 guides the splits, which are spread over the cores. Columns are put on one
-//! scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split are
-//! solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
+//! point is the start of others (`walk`). No split knows anything of another or of all rows; they are spread over the cores. Columns are put
+//! on one scale, points judged, and the choice made honest by nested cross-validation, as in [`tune`](super::tune); but all points of a split
+//! are solved together, so that none is given up on the way. Of several points that the rule allows, the one with the fewest
 //! variables on all rows is taken, then that of the smaller C. The model is the local minimum of the path,
 //! followed to the tolerance of a fit: what the splits judged are minima like it, and not a lower one elsewhere.
 
@@ -24,7 +24,7 @@ use crate::problem::Kernel;
 use crate::solver::{Care, Solution, Start, Status};
 use rayon::prelude::*;
 use std::sync::atomic::AtomicUsize;
-use walk::{Ahead, Judged, Walk};
+use walk::{Judged, Walk};
 
 /// How many values of C are tried unless others are asked for.
 pub const DEFAULT_COUNT: usize = 20;
@@ -32,7 +32,7 @@ pub const DEFAULT_COUNT: usize = 20;
 /// Values of q tried unless others are asked for.
 pub const DEFAULT_QS: [f64; 6] = [0.3, 0.5, 0.75, 1.0, 1.5, 2.0];
 
-/// The part of the search's time that all rows may take, beside what the splits need no guide for.
+/// The part of the search's time that all rows may take, beside the splits.
 const WHOLE_TIME: f64 = 0.5;
 
 /// A grid of C and q to choose from.
@@ -81,6 +81,8 @@ pub struct Point {
     pub objective: f64,
     /// Columns of X with a coefficient that is not 0.
     pub size: usize,
+    /// Whether the point was solved to the tolerance of the search, on all rows and on the training rows of every split that was judged.
+    pub converged: bool,
 }
 
 /// What a search found. Lists over the grid run over q, and within it over C.
@@ -140,7 +142,7 @@ impl LqSearch {
         }
         self.judge.check()?;
         check_nested(self.nested)?;
-        self.qs.iter().try_for_each(|&q| self.base.clone().q(q).check())
+        self.qs.iter().try_for_each(|&q| self.base.clone().q(q).check()).map_err(|error| in_list(error, "q", "qs"))
     }
 
     /// How many points are reported as progress: those of all rows and of every split. With a tuning set (`tuned`) there are no splits.
@@ -260,46 +262,32 @@ impl LqSearch {
         let control = request.control.share_of_time(SEARCH_TIME);
         let stop = || Ended::of(&control) != Ended::Done;
         let (qs, cost) = (&self.qs[..], cost.as_deref());
-        let walk = Walk {
-            base: &self.base,
-            cs: &cs,
-            qs,
-            payoff: &payoff,
-            cost,
-            stop: &stop,
-            control,
-            splits: splits.len(),
-            done,
-        };
+        let walk = Walk { base: &self.base, cs: &cs, qs, payoff: &payoff, cost, stop: &stop, control, done };
         let early = if by.is_none() { control.share_of_time(WHOLE_TIME) } else { control };
         let until = || Ended::of(&early) != Ended::Done;
-        let part = |split: &Split| Part::new(data, &split.train, data, &split.test, &Kernel::Linear, self.standardize);
-        let begin = |split: &Split| -> Result<Option<Ahead>> {
-            if by.is_some() || stop() { Ok(None) } else { walk.ahead(&part(split)?).map(Some) }
+        let run = |split: &Split| -> Result<Vec<Option<Judged>>> {
+            match stop() {
+                true => Ok(vec![None; settings.len()]),
+                false => {
+                    let rows = Part::new(data, &split.train, data, &split.test, &Kernel::Linear, self.standardize)?;
+                    walk.part(&rows)
+                }
+            }
         };
-        let (whole, begun): (_, Vec<Result<Option<Ahead>>>) = rayon::join(
+        let to_solve = if by.is_none() { &splits[..] } else { &[] };
+        let (whole, judged): (_, Vec<Result<_>>) = rayon::join(
             || Walk { stop: &until, ..walk }.whole(&rows),
-            || splits.par_iter().with_max_len(1).map(begin).collect(),
+            || to_solve.par_iter().with_max_len(1).map(run).collect(),
         );
-        let (whole, begun) = (whole?, begun.into_iter().collect::<Result<Vec<_>>>()?);
-        let (rows, judged) = match by {
+        let (whole, mut judged) = (whole?, judged.into_iter().collect::<Result<Vec<_>>>()?);
+        let rows = match by {
             // the path on all rows is what other rows judge
             Some(by) => {
                 let part = Part::beside(rows, scaling.as_ref(), by, &splits[0].test)?;
-                let judged = walk.judge(&whole, &part);
-                (part.train, vec![judged])
+                judged.push(walk.judge(&whole, &part));
+                part.train
             }
-            None => {
-                let run = |(split, begun): (&Split, Option<Ahead>)| -> Result<Vec<Option<Judged>>> {
-                    match begun {
-                        Some(ahead) if stop() => Ok(ahead.judged),
-                        Some(ahead) => walk.part(&part(split)?, &split.train, &whole, ahead),
-                        None => Ok(vec![None; settings.len()]),
-                    }
-                };
-                let found: Vec<Result<_>> = splits.par_iter().zip(begun).with_max_len(1).map(run).collect();
-                (rows, found.into_iter().collect::<Result<Vec<_>>>()?)
-            }
+            None => rows,
         };
         let path = walk.flattened(whole);
         let features = data.x.cols();
@@ -319,7 +307,7 @@ impl LqSearch {
             model.summary.status = status;
         }
         let stability = if by.is_some() { Vec::new() } else { stability(features, chosen, &judged) };
-        let path = self.points(path, &sizes, &cs, scaling.as_ref());
+        let path = self.points(path, &sizes, &cs, scaling.as_ref(), &judged);
         let splits = splits.len();
         let tuned = Tuned { axes, cells, chosen, splits, measure, nested: None, status, model };
         Ok(LqChoice { tuned, path, stability })
@@ -335,16 +323,33 @@ impl LqSearch {
     }
 
     /// The path as users see it.
-    fn points(&self, path: Vec<Solution>, sizes: &[usize], cs: &[f64], scaling: Option<&Scaling>) -> Vec<Point> {
+    fn points(
+        &self,
+        path: Vec<Solution>,
+        sizes: &[usize],
+        cs: &[f64],
+        scaling: Option<&Scaling>,
+        judged: &[Vec<Option<Judged>>],
+    ) -> Vec<Point> {
         let scaling = scaling.filter(|_| self.base.feature_map == FeatureMap::Identity);
         let point = |(at, (solution, &size)): (usize, (Solution, &usize))| {
             let (weights, intercepts) = (solution.weights.unwrap_or_default(), solution.intercepts);
             let moved = scaling.and_then(|scaling| unscaled(&weights, &intercepts, scaling));
             let (weights, intercepts) = moved.unwrap_or((weights, intercepts));
             let (c, q) = (cs[at % cs.len()], self.qs[at / cs.len()]);
-            Point { c, q, weights, intercepts, objective: solution.objective, size }
+            let on_splits = judged.iter().filter_map(|points| points[at].as_ref()).all(|judged| judged.converged);
+            let converged = solution.status == Status::Converged && on_splits;
+            Point { c, q, weights, intercepts, objective: solution.objective, size, converged }
         };
         path.into_iter().zip(sizes).enumerate().map(point).collect()
+    }
+}
+
+/// An error about a value, named as the list that it is in.
+fn in_list(error: Error, one: &str, list: &'static str) -> Error {
+    match error {
+        Error::Parameter { name, value, allowed } if name == one => Error::Parameter { name: list, value, allowed },
+        other => other,
     }
 }
 

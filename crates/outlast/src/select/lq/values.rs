@@ -39,7 +39,10 @@ impl Cs {
             Cs::Count(0) => Err(no_values(0)),
             Cs::Count(_) => Ok(()),
             Cs::Given(values) if values.is_empty() => Err(no_values("no values")),
-            Cs::Given(values) => values.iter().try_for_each(|&c| base.clone().c(c).check()),
+            Cs::Given(values) => {
+                let check = values.iter().try_for_each(|&c| base.clone().c(c).check());
+                check.map_err(|error| super::in_list(error, "C", "Cs"))
+            }
         }
     }
 }

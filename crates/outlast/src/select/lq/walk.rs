@@ -1,11 +1,11 @@
 //! The whole grid on the rows of a split: solved along paths, and judged on the rows held out.
 //!
-//! Solutions for q <= 1 start from each other and are one path; every q > 1 is a path by itself. Convex problems, q >= 1, need no guide: on a
-//! split they are solved while all rows still are (`ahead`), so that no core waits. Whoever watches may end a path: the points that it had
-//! not reached are not judged.
+//! Solutions for q <= 1 start from each other and are one path; every q > 1 is a path by itself. A split is solved from its training rows alone:
+//! for q < 1, where zeros stay zeros, a start from all rows would bring in the columns that the rows held out speak for. Whoever watches may
+//! end a path: the points that it had not reached are not judged.
 
 use crate::control::{Control, Progress};
-use crate::data::{Design, Repeated};
+use crate::data::Repeated;
 use crate::error::Result;
 use crate::model::Lq;
 use crate::model::condense::Condensed;
@@ -13,16 +13,15 @@ use crate::problem::LqProblem;
 use crate::select::tune::STAGE;
 use crate::select::tune::part::{Owned, Part};
 use crate::select::tune::score::{Payoff, of_rows};
-use crate::solver::lq::{Guide, Path};
+use crate::solver::lq::Path;
 use crate::solver::{Options, Solution, Status};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the gap of a fit is multiplied by in a search, where errors and columns are all that counts, and the largest it then is.
+/// What the gap of a fit is multiplied by on all rows, and once more on splits, where errors and columns are all that counts, and the
+/// largest it then is.
 const LOOSER: f64 = 10.0;
 const LOOSEST: f64 = 1e-4;
-/// Multipliers of all points, in numbers, that are kept to guide the folds, and numbers of the solutions for q = 1 on all of these.
-const MOST_KEPT: usize = 20_000_000;
 
 /// A grid of C and q, and how to walk over it.
 #[derive(Clone, Copy)]
@@ -36,8 +35,6 @@ pub(super) struct Walk<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Who is told.
     pub control: Control<'a>,
-    /// Splits, whose solutions for q = 1 are kept beside each other.
-    pub splits: usize,
     /// Points told so far, over all searches of a nested cross-validation.
     pub done: &'a AtomicUsize,
 }
@@ -50,32 +47,6 @@ pub(super) struct Group {
     solutions: Vec<Vec<Solution>>,
 }
 
-/// What is known before some values of q are solved.
-#[derive(Default)]
-struct Known<'a> {
-    /// The same values of q on all rows, and which of them these are.
-    guide: Option<(&'a [Vec<Solution>], &'a [u32])>,
-    /// q = 1 on these rows.
-    absolute: Option<&'a [Solution]>,
-}
-
-/// What was solved on a split before its guide was there.
-pub(super) struct Ahead {
-    /// q = 1, by C.
-    absolute: Option<Vec<Solution>>,
-    /// Of every point; those with q < 1 are to come.
-    pub judged: Vec<Option<Judged>>,
-}
-
-/// A problem as it is solved.
-struct View<'a> {
-    problem: &'a LqProblem<'a>,
-    /// Its rows, if equal ones have become one.
-    few: Option<&'a Condensed>,
-    mapped: &'a dyn Design,
-    caps: &'a [f64],
-}
-
 /// What a point lost on the rows held out of a split, and which columns it used.
 #[derive(Clone)]
 pub(super) struct Judged {
@@ -83,6 +54,8 @@ pub(super) struct Judged {
     /// Standard error over the rows.
     pub spread: f64,
     pub columns: Vec<u32>,
+    /// Whether it was solved to the tolerance.
+    pub converged: bool,
 }
 
 impl Walk<'_> {
@@ -95,117 +68,54 @@ impl Walk<'_> {
 
     /// All rows.
     pub fn whole(&self, rows: &Owned) -> Result<Vec<Group>> {
+        self.solve(rows, false)
+    }
+
+    /// The training rows of a split; what is found is judged at once.
+    pub fn part(&self, part: &Part) -> Result<Vec<Option<Judged>>> {
+        Ok(self.judge(&self.solve(&part.train, true)?, part))
+    }
+
+    /// The grid on some rows, of which equal ones are one.
+    fn solve(&self, owned: &Owned, decisions: bool) -> Result<Vec<Group>> {
+        let labels = &owned.labels;
+        let caps = self.base.unit_caps_of_some(labels, owned.weights.as_deref())?;
+        self.base.on_columns(owned.rows.as_design(), |mapped| {
+            if !self.base.is_small(mapped, labels) {
+                return self.paths(&self.base.problem(mapped, labels, &caps, &caps, self.cost), decisions);
+            }
+            let few = Condensed::new(mapped, labels, &caps)?;
+            let fewer = Repeated::new(mapped, few.rows.clone());
+            self.paths(&self.base.problem(&fewer, &few.labels, &few.caps, &few.caps, self.cost), decisions)
+        })
+    }
+
+    /// Every group, side by side; with `decisions` these are all that counts.
+    fn paths(&self, problem: &LqProblem, decisions: bool) -> Result<Vec<Group>> {
         let solve = |places: Vec<usize>| -> Result<Group> {
-            let solutions = self.solve(rows, &places, &Known::default())?;
-            Ok(Group { places, solutions })
+            let qs: Vec<f64> = places.iter().map(|&at| self.qs[at]).collect();
+            let path = Path { cs: self.cs, qs: &qs, screening: true, decisions };
+            let found = path.solve(problem, &self.options(decisions), &Control::default().finish(self.stop))?;
+            if !(self.stop)() {
+                self.tell(qs.len() * self.cs.len());
+            }
+            Ok(Group {
+                places,
+                solutions: found.into_iter().map(|list| list.into_iter().map(slim).collect()).collect(),
+            })
         };
         let groups: Vec<Result<Group>> = self.groups().into_par_iter().with_max_len(1).map(solve).collect();
         groups.into_iter().collect()
     }
 
-    /// What the training rows of a split need no guide for, q >= 1, judged at once.
-    pub fn ahead(&self, part: &Part) -> Result<Ahead> {
-        let curved = || {
-            let places: Vec<usize> = (0..self.qs.len()).filter(|&at| self.qs[at] > 1.0).collect();
-            let solve = |at: usize| -> Result<Group> {
-                let solutions = self.solve(&part.train, &[at], &Known::default())?;
-                Ok(Group { places: vec![at], solutions })
-            };
-            places.into_par_iter().with_max_len(1).map(solve).collect::<Vec<_>>()
-        };
-        let (absolute, curved) = rayon::join(|| self.absolute(&part.train), curved);
-        let (absolute, mut groups) = (absolute?, curved.into_iter().collect::<Result<Vec<Group>>>()?);
-        let mut judged = self.judge(&groups, part);
-        if let Some(solutions) = &absolute {
-            groups.clear();
-            let places = (0..self.qs.len()).filter(|&at| self.qs[at] == 1.0);
-            groups.extend(places.map(|at| Group { places: vec![at], solutions: vec![solutions.clone()] }));
-            judged = joined(judged, self.judge(&groups, part));
-        }
-        Ok(Ahead { judged, absolute })
-    }
-
-    /// The solutions for q = 1, from which those for smaller q start, if any q asks for them and those of all splits are not too much
-    /// to keep.
-    fn absolute(&self, owned: &Owned) -> Result<Option<Vec<Solution>>> {
-        if self.qs.iter().all(|&q| q > 1.0) {
-            return Ok(None);
-        }
-        self.on_rows(owned, |view| {
-            let each = view.problem.functions * (2 * view.problem.rows() + view.problem.x.cols());
-            if each.saturating_mul(self.cs.len()).saturating_mul(self.splits) > MOST_KEPT {
-                return Ok(None);
-            }
-            let path = Path { qs: &[1.0], ..self.path() };
-            Ok(path.solve(view.problem, &self.options(), &self.ending())?.into_iter().next())
-        })
-    }
-
-    /// The rest of the grid on the training rows of a split, guided by all rows, which these are of; what is found is judged at once.
-    pub fn part(&self, part: &Part, train: &[u32], whole: &[Group], ahead: Ahead) -> Result<Vec<Option<Judged>>> {
-        let Some(group) = whole.iter().find(|group| group.places.iter().any(|&at| self.qs[at] <= 1.0)) else {
-            return Ok(ahead.judged);
-        };
-        let is_guided = group.places.iter().any(|&at| self.qs[at] < 1.0);
-        let guide = is_guided.then_some((&group.solutions[..], train));
-        let known = Known { guide, absolute: ahead.absolute.as_deref() };
-        let solutions = self.solve(&part.train, &group.places, &known)?;
-        Ok(joined(ahead.judged, self.judge(&[Group { places: group.places.clone(), solutions }], part)))
-    }
-
-    /// Some values of q on some rows.
-    fn solve(&self, owned: &Owned, places: &[usize], known: &Known) -> Result<Vec<Vec<Solution>>> {
-        let qs: Vec<f64> = places.iter().map(|&at| self.qs[at]).collect();
-        let found = self.on_rows(owned, |view| {
-            let guide =
-                known.guide.map(|(solutions, rows)| guide_of(solutions, rows, view.few, view.problem.functions));
-            let path = Path { qs: &qs, guide, absolute: known.absolute, ..self.path() };
-            let found = path.solve(view.problem, &self.options(), &self.ending())?;
-            let kept = view.problem.functions * owned.labels.len() * self.cs.len() * self.qs.len() <= MOST_KEPT;
-            let finish = |solution: Solution| match view.few {
-                _ if !kept => slim(solution),
-                Some(few) => few.expand(solution, view.mapped, view.caps),
-                None => solution,
-            };
-            Ok(found.into_iter().map(|list| list.into_iter().map(finish).collect()).collect())
-        })?;
-        if !(self.stop)() {
-            self.tell(qs.len() * self.cs.len());
-        }
-        Ok(found)
-    }
-
-    /// Lets `run` solve the problem of some rows, of equal ones one.
-    fn on_rows<T>(&self, owned: &Owned, run: impl FnOnce(&View) -> Result<T>) -> Result<T> {
-        let labels = &owned.labels;
-        let caps = self.base.unit_caps_of_some(labels, owned.weights.as_deref())?;
-        self.base.on_columns(owned.rows.as_design(), |mapped| {
-            let few = match self.base.is_small(mapped, labels) {
-                true => Some(Condensed::new(mapped, labels, &caps)?),
-                false => None,
-            };
-            let fewer = few.as_ref().map(|few| Repeated::new(mapped, few.rows.clone()));
-            let problem = match (&few, &fewer) {
-                (Some(few), Some(fewer)) => self.base.problem(fewer, &few.labels, &few.caps, &few.caps, self.cost),
-                _ => self.base.problem(mapped, labels, &caps, &caps, self.cost),
-            };
-            run(&View { problem: &problem, few: few.as_ref(), mapped, caps: &caps })
-        })
-    }
-
-    /// The path over all C.
-    fn path(&self) -> Path<'_> {
-        Path { cs: self.cs, qs: &[], screening: true, guide: None, absolute: None }
-    }
-
-    fn options(&self) -> Options {
+    fn options(&self, decisions: bool) -> Options {
         let mut options = self.base.common.search_options();
-        options.tolerance = options.tolerance.max((LOOSER * options.tolerance).min(LOOSEST));
+        let looser = |tolerance: f64, most: f64| tolerance.max((LOOSER * tolerance).min(most));
+        options.tolerance = looser(options.tolerance, LOOSEST);
+        if decisions {
+            options.tolerance = looser(options.tolerance, LOOSER * LOOSEST);
+        }
         options
-    }
-
-    fn ending(&self) -> Control<'_> {
-        Control::default().finish(self.stop)
     }
 
     fn tell(&self, points: usize) {
@@ -224,26 +134,21 @@ impl Walk<'_> {
                     let loss = |(row, &truth): (usize, &u32)| self.payoff.loss(truth, decided(row));
                     let losses: Vec<f64> = part.codes.iter().enumerate().map(loss).collect();
                     let (error, spread) = of_rows(&losses, &part.weights);
-                    let columns = columns(features, solution);
-                    judged[place * self.cs.len() + at] = Some(Judged { error, spread, columns });
+                    let (columns, converged) = (columns(features, solution), solution.status == Status::Converged);
+                    judged[place * self.cs.len() + at] = Some(Judged { error, spread, columns, converged });
                 }
             }
         });
         judged
     }
 
-    /// The solutions by q and then by C, without what belongs to their rows.
+    /// The solutions by q and then by C.
     pub fn flattened(&self, groups: Vec<Group>) -> Vec<Solution> {
         let mut lists: Vec<(usize, Vec<Solution>)> =
             groups.into_iter().flat_map(|group| group.places.into_iter().zip(group.solutions)).collect();
         lists.sort_by_key(|(place, _)| *place);
-        lists.into_iter().flat_map(|(_, list)| list).map(slim).collect()
+        lists.into_iter().flat_map(|(_, list)| list).collect()
     }
-}
-
-/// What was judged in one place or the other.
-fn joined(one: Vec<Option<Judged>>, other: Vec<Option<Judged>>) -> Vec<Option<Judged>> {
-    one.into_iter().zip(other).map(|(one, other)| one.or(other)).collect()
 }
 
 /// The class that a solution decides for, by w'x of a row.
@@ -265,18 +170,6 @@ pub(super) fn columns(features: usize, solution: &Solution) -> Vec<u32> {
     columns.sort_unstable();
     columns.dedup();
     columns
-}
-
-/// The path of all rows as a guide for some of them, which `few` may have condensed.
-fn guide_of<'a>(solutions: &'a [Vec<Solution>], rows: &[u32], few: Option<&Condensed>, functions: usize) -> Guide<'a> {
-    let on_rows = |solution: &Solution| -> Vec<f64> {
-        let of_row = |&row: &u32| &solution.expansion[row as usize * functions..][..functions];
-        let some: Vec<f64> = rows.iter().flat_map(of_row).copied().collect();
-        few.map_or(some.clone(), |few| few.gather(&some, functions))
-    };
-    let known = solutions.iter().flatten().all(|solution| !solution.expansion.is_empty());
-    let expansions = if known { solutions.iter().flatten().map(on_rows).collect() } else { Vec::new() };
-    Guide { solutions, expansions }
 }
 
 /// A solution without what belongs to its rows.

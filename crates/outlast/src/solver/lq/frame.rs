@@ -26,20 +26,20 @@ const NEAR: f64 = 40.0;
 /// What coefficients save, relative to the loss, that is less than rounding.
 const NOTHING: f64 = 1e-20;
 
-/// Lets `run` solve on the columns that have entries, where most have none, and tells it which these are.
+/// Lets `run` solve on the columns that have entries, where most have none.
 pub(super) fn on_stored(
     problem: &LqProblem,
     options: &Options,
-    run: impl FnOnce(&LqProblem, &Options, Option<&[usize]>) -> Result<Vec<Solution>>,
+    run: impl FnOnce(&LqProblem, &Options) -> Result<Vec<Solution>>,
 ) -> Result<Vec<Solution>> {
-    let Some(kept) = stored_columns(problem.x) else { return run(problem, options, None) };
+    let Some(kept) = stored_columns(problem.x) else { return run(problem, options) };
     let (m, d, p) = (problem.functions, problem.x.cols(), kept.len());
     let x = only_columns(problem.x, &kept)?;
     let mut options = options.clone();
     if let Some(start) = &mut options.start {
         start.weights = start.weights.take().map(|weights| pick(&weights, d, &kept));
     }
-    let mut found = run(&problem.on(&x), &options, Some(&kept))?;
+    let mut found = run(&problem.on(&x), &options)?;
     for solution in &mut found {
         if let Some(few) = solution.weights.take().filter(|few| few.len() == m * p) {
             let mut weights = vec![0.0; m * d];
@@ -88,20 +88,20 @@ pub(super) fn only_columns(x: &dyn Design, kept: &[usize]) -> Result<Csr<'static
     Csr::new(x.rows(), kept.len(), starts, columns, values)
 }
 
-/// Lets `run` solve on centred columns, which is told what was taken off them (nothing, or one number per column).
+/// Lets `run` solve on centred columns.
 pub(super) fn centred(
     problem: &LqProblem,
     options: &Options,
-    run: impl FnOnce(&LqProblem, &Options, &[f64]) -> Result<Vec<Solution>>,
+    run: impl FnOnce(&LqProblem, &Options) -> Result<Vec<Solution>>,
 ) -> Result<Vec<Solution>> {
     let centers = if problem.intercept { far_centers(problem.x) } else { None };
-    let Some(centers) = centers else { return run(problem, options, &[]) };
+    let Some(centers) = centers else { return run(problem, options) };
     let x = copied(problem.x, |column, value| value - centers[column])?;
     let mut options = options.clone();
     if let Some(start) = &mut options.start {
         move_intercepts(start.weights.as_deref(), &mut start.intercepts, &centers, 1.0);
     }
-    let mut found = run(&problem.on(x.as_ref()), &options, &centers)?;
+    let mut found = run(&problem.on(x.as_ref()), &options)?;
     for solution in &mut found {
         move_intercepts(solution.weights.as_deref(), &mut solution.intercepts, &centers, -1.0);
     }
@@ -109,7 +109,7 @@ pub(super) fn centred(
 }
 
 /// b += sign w'center
-pub(super) fn move_intercepts(weights: Option<&[f64]>, intercepts: &mut [f64], centers: &[f64], sign: f64) {
+fn move_intercepts(weights: Option<&[f64]>, intercepts: &mut [f64], centers: &[f64], sign: f64) {
     let Some(weights) = weights.filter(|weights| weights.len() == intercepts.len() * centers.len()) else { return };
     for (b, w) in intercepts.iter_mut().zip(weights.chunks_exact(centers.len().max(1))) {
         *b += sign * w.iter().zip(centers).map(|(w, center)| w * center).sum::<f64>();

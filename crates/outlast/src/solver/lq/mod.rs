@@ -22,7 +22,7 @@ mod reweight;
 mod smooth;
 mod vertex;
 
-pub use path::{Guide, Path};
+pub use path::Path;
 
 use super::majorize::Step;
 use super::proximal::{self, Weighted};
@@ -56,16 +56,16 @@ pub fn solve(problem: &LqProblem, solver: &str, options: &Options, control: &Con
         q if q > 1.0 => not_above_the_paper(problem, curved(problem, options, control)?, options, control),
         _ => portfolio::solve(problem, options, control),
     };
-    let found = frame::on_stored(problem, options, |problem, options, _| {
-        frame::centred(problem, options, |problem, options, _| Ok(vec![run(problem, options)?]))
+    let found = frame::on_stored(problem, options, |problem, options| {
+        frame::centred(problem, options, |problem, options| Ok(vec![run(problem, options)?]))
     });
     only(found?)
 }
 
 /// For q < 1 what is found without the paper's algorithm: dear starts left out, single columns exchanged.
 pub(super) fn solve_sparsely(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
-    let found = frame::on_stored(problem, options, |problem, options, _| {
-        frame::centred(problem, options, |problem, options, _| {
+    let found = frame::on_stored(problem, options, |problem, options| {
+        frame::centred(problem, options, |problem, options| {
             Ok(vec![portfolio::solve_sparsely(problem, options, control)?])
         })
     });
@@ -148,7 +148,7 @@ pub fn descend(
     let (_, fine) = portfolio::efforts(options);
     let start = Start { expansion: Vec::new(), weights: Some(weights.to_vec()), intercepts: intercepts.to_vec() };
     let options = Options { start: Some(start), ..options.clone() };
-    let run = |problem: &LqProblem, options: &Options, _: &[f64]| {
+    let run = |problem: &LqProblem, options: &Options| {
         let b = options.start.as_ref().map_or(intercepts, |start| &start.intercepts);
         let found = reweight::follow(problem, weights, b, None, &fine, control)?;
         Ok(vec![portfolio::solution(problem, found)])

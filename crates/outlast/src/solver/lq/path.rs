@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! q = 1     C rising: point, multipliers and working set of one C are the start of the next
-//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, the l1 solutions of
-//!           this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already, and that of the guide for the same C and
-//!           q; those that did not change with C are left out, and the best two after a step, if the second is not far behind, go on. The largest C, from which the
-//!           others come, is solved from every start a fit has, unless there is a guide; and where the columns in use are not those of the
-//!           next larger C, single ones are exchanged, as far as a budget goes that grows with every C
+//! q < 1     C falling, q falling: followed are the solutions of the next larger C and of the next larger q, and the l1 solutions of
+//!           this C and of about 3 and 10 times it (rates of 1/3 and 1/10), all known already; those that did not change with C are left
+//!           out, and the best two after a step, if the second is not far behind, go on. The largest C, from which the others come, is
+//!           solved from every start a fit has; and where the columns in use are not those of the next larger C, single ones are
+//!           exchanged, as far as a budget goes that grows with every C
 //! q > 1     C rising, each from the one before, which often is the solution still: with C so large that no row is on the wrong side
 //! ```
 //!
-//! A guide is the path of a problem much like this one: of all rows, where these are the training rows of a fold. For q = 1 it is not
-//! used: from it a fold takes three times the work that it takes from its own neighbour in C.
+//! All starts are of the rows themselves: a fold that began where all rows end would keep, for q < 1, what the rows held out had chosen.
+//! Where only decisions count, on a fold, the starts of the largest C race as well, and the paper's algorithm is cut short.
 //!
 //! *Screening.* A column takes part once its bound |x_c'V| <= rate fails by more than the accuracy, and is looked at again at every
 //! certificate: what is left out is checked afterwards, so that nothing is lost (the gap counts all columns). For q < 1 columns at 0
@@ -19,7 +19,7 @@
 
 use super::super::proximal::Weighted;
 use super::super::{Options, Solution, Status};
-use super::portfolio::{self, Start};
+use super::portfolio::{self, Start, Thoroughness};
 use super::reweight::Effort;
 use super::{by_interior, curved, frame};
 use crate::control::Control;
@@ -32,8 +32,10 @@ const STRONGER: [f64; 3] = [1.0, 3.0, 10.0];
 /// Multiplications that exchanges of columns may take for each C; what is not needed is kept for the next.
 const MOVES: f64 = 1e6;
 
-/// What the gap of a path is multiplied by under a guide, for q < 1.
-const GUIDED: f64 = 10.0;
+/// Multiplications that exchanges may take for the largest C, and the relative decrease at which the paper's algorithm ends there, where
+/// only decisions count.
+const FIRST_MOVES: f64 = 1e7;
+const FIRST_DECREASE: f64 = 1e-2;
 
 /// How near, relatively, is near: a multiplier to its bound, what a fit costs to what w = 0 costs.
 const NEAR: f64 = 1e-3;
@@ -47,42 +49,19 @@ pub struct Path<'a> {
     pub qs: &'a [f64],
     /// Whether columns are left out until they are needed; only a test has reason to say no.
     pub screening: bool,
-    /// Where to start from.
-    pub guide: Option<Guide<'a>>,
-    /// The solutions of this problem for q = 1, by C, if they are known already.
-    pub absolute: Option<&'a [Solution]>,
-}
-
-/// The path of a problem much like this one, for the same C and q.
-#[derive(Debug, Clone)]
-pub struct Guide<'a> {
-    /// By q, then by C.
-    pub solutions: &'a [Vec<Solution>],
-    /// V of each on the rows of this problem, rows x functions, in the same order; none, where they are not known.
-    pub expansions: Vec<Vec<f64>>,
+    /// Whether only decisions count: for q < 1 minima are then looked for less thoroughly, from the same starts.
+    pub decisions: bool,
 }
 
 impl Path<'_> {
     /// Solves for every q and C: solutions by q, then by C, in the order given. The caps of `problem` are those of C = 1.
     pub fn solve(&self, problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Vec<Solution>>> {
-        let all = frame::on_stored(problem, options, |problem, options, kept| {
-            frame::centred(problem, options, |problem, options, centers| {
-                let view = View { centers, kept };
-                Walk::new(self, problem, options, control, view).all()
-            })
+        let all = frame::on_stored(problem, options, |problem, options| {
+            frame::centred(problem, options, |problem, options| Walk::new(self, problem, options, control).all())
         });
         let mut all = all?.into_iter();
         Ok(self.qs.iter().map(|_| all.by_ref().take(self.cs.len()).collect()).collect())
     }
-}
-
-/// How the columns are seen.
-#[derive(Clone, Copy)]
-struct View<'a> {
-    /// What was taken off them, if anything was.
-    centers: &'a [f64],
-    /// Which they are, if not all.
-    kept: Option<&'a [usize]>,
 }
 
 /// A path on columns of its own.
@@ -91,7 +70,6 @@ struct Walk<'a> {
     problem: &'a LqProblem<'a>,
     options: &'a Options,
     control: &'a Control<'a>,
-    view: View<'a>,
     /// Places of C in the list, rising.
     rising: Vec<usize>,
 }
@@ -99,22 +77,18 @@ struct Walk<'a> {
 /// What is known when the solutions for a q < 1 are looked for: those for q = 1, and those for the next larger q.
 struct Known<'a> {
     absolute: &'a [Solution],
+    /// l1 starts for the largest C.
+    starts: &'a [Start],
     above: &'a [Solution],
     /// Place of q in the list.
     at: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        path: &'a Path<'a>,
-        problem: &'a LqProblem<'a>,
-        options: &'a Options,
-        control: &'a Control<'a>,
-        view: View<'a>,
-    ) -> Self {
+    fn new(path: &'a Path<'a>, problem: &'a LqProblem<'a>, options: &'a Options, control: &'a Control<'a>) -> Self {
         let mut rising: Vec<usize> = (0..path.cs.len()).collect();
         rising.sort_by(|&a, &b| path.cs[a].total_cmp(&path.cs[b]));
-        Walk { path, problem, options, control, view, rising }
+        Walk { path, problem, options, control, rising }
     }
 
     /// By q, then by C.
@@ -140,36 +114,6 @@ impl<'a> Walk<'a> {
         self.problem.caps.iter().map(|cap| self.c(at) * cap).collect()
     }
 
-    /// Coefficients and intercepts of a solution for the columns as they are seen here, if there are as many.
-    fn seen(&self, solution: &Solution) -> Option<(Vec<f64>, Vec<f64>)> {
-        let all = solution.weights.as_deref()?;
-        let weights = match self.view.kept {
-            Some(kept) => frame::pick(all, all.len() / self.problem.functions, kept),
-            None => all.to_vec(),
-        };
-        let mut intercepts = solution.intercepts.clone();
-        frame::move_intercepts(Some(&weights), &mut intercepts, self.view.centers, 1.0);
-        let fits = weights.len() == self.problem.functions * self.problem.x.cols();
-        fits.then_some((weights, intercepts))
-    }
-
-    /// A solution of the guide as a start here.
-    fn guided(&self, q: usize, c: usize) -> Option<Start> {
-        let guide = self.path.guide.as_ref()?;
-        let (weights, intercepts) = self.seen(guide.solutions.get(q)?.get(c)?)?;
-        let expansion = guide.expansions.get(q * self.path.cs.len() + c).cloned();
-        Some(Start { weights, intercepts, expansion })
-    }
-
-    /// The solutions for q = 1 that are known.
-    fn known(&self) -> Option<Vec<Solution>> {
-        let of = |solution: &Solution| {
-            let (weights, intercepts) = self.seen(solution)?;
-            Some(Solution { weights: Some(weights), intercepts, ..solution.clone() })
-        };
-        self.path.absolute?.iter().map(of).collect()
-    }
-
     /// Every q <= 1, falling.
     fn up_to_one(&self) -> Result<Vec<(usize, Vec<Solution>)>> {
         let qs = self.path.qs;
@@ -178,13 +122,14 @@ impl<'a> Walk<'a> {
         if falling.is_empty() {
             return Ok(Vec::new());
         }
-        let absolute = self.known().map_or_else(|| self.absolute(), Ok)?;
+        let absolute = self.absolute()?;
+        let starts = if falling.iter().any(|&at| qs[at] < 1.0) { self.first_starts()? } else { Vec::new() };
         let mut found: Vec<(usize, Vec<Solution>)> = Vec::new();
         for at in falling {
             let above = found.last().map_or(&absolute, |(_, list)| list);
             let list = match qs[at] == 1.0 {
                 true => absolute.clone(),
-                false => self.reweighted(&Known { absolute: &absolute, above, at })?,
+                false => self.reweighted(&Known { absolute: &absolute, starts: &starts, above, at })?,
             };
             found.push((at, list));
         }
@@ -195,6 +140,14 @@ impl<'a> Walk<'a> {
     fn above_one(&self) -> Result<Vec<(usize, Vec<Solution>)>> {
         let above = (0..self.path.qs.len()).filter(|&at| self.path.qs[at] > 1.0);
         above.map(|at| Ok((at, self.smooth(self.path.qs[at])?))).collect()
+    }
+
+    /// The l1 starts of a fit, for the largest C; the same for every q.
+    fn first_starts(&self) -> Result<Vec<Start>> {
+        let Some(&largest) = self.rising.last() else { return Ok(Vec::new()) };
+        let problem = LqProblem { q: 1.0, caps: &self.caps(largest), ..*self.problem };
+        let mut engine = Weighted::new(&problem, self.options.max_iterations);
+        portfolio::absolute_starts(&mut engine, &problem, self.control)
     }
 
     /// q = 1, in the order of the list.
@@ -260,15 +213,14 @@ impl<'a> Walk<'a> {
 
     /// q < 1, in the order of the list.
     fn reweighted(&self, known: &Known) -> Result<Vec<Solution>> {
-        let (rough, fine) = portfolio::efforts(self.options);
+        let (full, exact) = (Thoroughness::full(self.options), portfolio::efforts(self.options).1);
         // neighbours are close: what a step gains below the tolerance is left
-        let rough = Effort { tolerance: rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..rough };
-        let fine = match self.path.guide {
-            None => Effort { decrease: fine.decrease.max(0.1 * self.options.tolerance), ..fine },
-            // of what is guided decisions are all that counts
-            Some(_) => {
-                let tolerance = (GUIDED * self.options.tolerance).clamp(fine.tolerance, rough.tolerance);
-                Effort { tolerance, decrease: tolerance, ..fine }
+        let rough = Effort { tolerance: full.rough.tolerance.max(1e-3), loose: 1e-2, decrease: 1e-3, ..full.rough };
+        let (fine, first, first_fine) = match self.path.decisions {
+            false => (Effort { decrease: exact.decrease.max(0.1 * self.options.tolerance), ..exact }, full, exact),
+            true => {
+                let fine = Effort { decrease: exact.tolerance, ..exact };
+                (fine, Thoroughness { rough, decrease: FIRST_DECREASE, moves: FIRST_MOVES, race: true }, fine)
             }
         };
         let q = self.path.qs[known.at];
@@ -285,10 +237,11 @@ impl<'a> Walk<'a> {
             let larger = self.rising.get(place + 1).and_then(|&larger| found[larger].as_ref());
             budget = budget.max(0.0) + MOVES;
             let solution = match larger {
-                None if self.path.guide.is_none() => {
-                    portfolio::solve_from(&problem, starts, self.options, self.control)?
+                None => {
+                    let (starts, how) = ((starts, known.starts), (&first, &first_fine));
+                    portfolio::solve_from(&problem, starts, how, self.options, self.control)?
                 }
-                _ => {
+                Some(larger) => {
                     let starts = portfolio::race(&problem, starts, &rough, self.control)?;
                     let mut best = portfolio::best(&problem, starts, &rough, self.control)?;
                     // w = 0 costs C times the same
@@ -297,7 +250,7 @@ impl<'a> Walk<'a> {
                         best = nothing.map(|nothing| portfolio::better(best.take(), nothing)).or(best);
                     }
                     let Some(mut best) = best else { break };
-                    let known = larger.and_then(|larger| larger.weights.as_deref());
+                    let known = larger.weights.as_deref();
                     if !known.is_some_and(|known| portfolio::same_support(known, &best.weights)) {
                         best = portfolio::improve(&problem, best, &mut budget, &rough, self.control)?;
                     }
@@ -321,10 +274,6 @@ impl<'a> Walk<'a> {
         let at = self.rising[place];
         let mut starts: Vec<Start> = Vec::new();
         let mut sources: Vec<(&Solution, f64)> = Vec::new();
-        let guide = self.path.guide.as_ref().and_then(|guide| guide.solutions.get(known.at));
-        if guide.is_some_and(|list| list.len() == self.rising.len() && self.moved(list, place)) {
-            starts.extend(self.guided(known.at, at));
-        }
         if self.moved(known.above, place) {
             sources.push((&known.above[at], 1.0));
         }

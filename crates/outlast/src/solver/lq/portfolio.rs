@@ -248,7 +248,10 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     let (rough, fine) = efforts(options);
     // the end of a cheap fit is below the last digits of the paper's algorithm
     let decrease = if is_cheap(problem) { lqa::decrease(options).max(DIGITS) } else { lqa::decrease(options) };
-    let (found, end) = best_of_all(problem, given.into_iter().collect(), decrease, options, control)?;
+    let mut starts = sparse_starts(problem, options, control)?;
+    starts.extend(given);
+    let (found, end) =
+        best_of_all(problem, starts, &Thoroughness { rough, decrease, moves: MOVES, race: false }, options, control)?;
     let paper = end.as_ref().map_or(f64::INFINITY, |end| problem.objective(&end.weights, &end.intercepts));
     let fine = if is_cheap(problem) { Effort { tolerance: fine.tolerance.min(EXACT), ..fine } } else { fine };
     let mut last = polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)?;
@@ -265,38 +268,38 @@ pub(super) fn solve(problem: &LqProblem, options: &Options, control: &Control) -
     Ok(last)
 }
 
-/// The best of the starts given, the sparse ones and nothing, roughly.
-fn best_sparse(problem: &LqProblem, given: Vec<Start>, options: &Options, control: &Control) -> Result<Local> {
-    let (rough, _) = efforts(options);
-    let mut starts = sparse_starts(problem, options, control)?;
-    starts.extend(given);
+/// The best of some starts and of nothing.
+fn best_or_nothing(problem: &LqProblem, starts: Vec<Start>, effort: &Effort, control: &Control) -> Result<Local> {
     let nothing = nothing(problem);
-    let mut found = follow(problem, &nothing.weights, &nothing.intercepts, None, &rough, control)?;
-    if let Some(other) = best(problem, starts, &rough, control)? {
+    let mut found = follow(problem, &nothing.weights, &nothing.intercepts, None, effort, control)?;
+    if let Some(other) = best(problem, starts, effort, control)? {
         found = better(Some(found), other);
     }
     Ok(found)
 }
 
-/// The best of the starts given and of all others, roughly; and where the paper's algorithm ends, by a relative decrease, if it was run.
+/// The best of the sparse starts and of all others, roughly; and where the paper's algorithm ends, by a relative decrease, if it was run.
 fn best_of_all(
     problem: &LqProblem,
-    mut given: Vec<Start>,
-    decrease: f64,
+    mut starts: Vec<Start>,
+    how: &Thoroughness,
     options: &Options,
     control: &Control,
 ) -> Result<(Local, Option<Start>)> {
-    let (rough, _) = efforts(options);
+    let rough = &how.rough;
     if is_cheap(problem) {
-        given.extend(discriminant_start(problem));
+        starts.extend(discriminant_start(problem));
     }
-    let mut found = best_sparse(problem, given, options, control)?;
-    let end = paper_start(problem, decrease, options.max_steps, control)?;
+    if how.race {
+        starts = race(problem, starts, rough, control)?;
+    }
+    let mut found = best_or_nothing(problem, starts, rough, control)?;
+    let end = paper_start(problem, how.decrease, options.max_steps, control)?;
     if let Some(start) = &end {
         // with many columns it is dear to follow: then only if it is the lowest so far
         let few = columns_used(problem, &start.weights) <= most_columns(problem);
         if is_cheap(problem) || few || problem.objective(&start.weights, &start.intercepts) < found.objective() {
-            found = better(best(problem, [start.clone()], &rough, control)?, found);
+            found = better(best(problem, [start.clone()], rough, control)?, found);
         }
     }
     Ok((found, end))
@@ -305,20 +308,46 @@ fn best_of_all(
 /// The best of the sparse starts and nothing, improved: a fit without what may be dear.
 pub(super) fn solve_sparsely(problem: &LqProblem, options: &Options, control: &Control) -> Result<Solution> {
     let (rough, fine) = efforts(options);
-    let found = best_sparse(problem, Vec::new(), options, control)?;
+    let found = best_or_nothing(problem, sparse_starts(problem, options, control)?, &rough, control)?;
     polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
 }
 
-/// The best of the starts given and of all others, improved: the first point of a path.
+/// How the starts of a problem without neighbours are dealt with.
+pub(super) struct Thoroughness {
+    /// How each is followed.
+    pub(super) rough: Effort,
+    /// The relative decrease at which the paper's algorithm ends.
+    pub(super) decrease: f64,
+    /// Multiplications that changes by a column may take.
+    pub(super) moves: f64,
+    /// Whether only those that are lowest after a step are followed.
+    pub(super) race: bool,
+}
+
+impl Thoroughness {
+    /// That of a fit.
+    pub(super) fn full(options: &Options) -> Self {
+        let (rough, _) = efforts(options);
+        Thoroughness { rough, decrease: lqa::decrease(options).max(DIGITS), moves: MOVES, race: false }
+    }
+}
+
+/// The best of the starts given, of the end of smoothed rates from the l1 solutions and of all other starts, improved: the first point of a
+/// path.
 pub(super) fn solve_from(
     problem: &LqProblem,
-    given: Vec<Start>,
+    (mut starts, absolute): (Vec<Start>, &[Start]),
+    (how, fine): (&Thoroughness, &Effort),
     options: &Options,
     control: &Control,
 ) -> Result<Solution> {
-    let (rough, fine) = efforts(options);
-    let (found, _) = best_of_all(problem, given, lqa::decrease(options).max(DIGITS), options, control)?;
-    polish(problem, improve(problem, found, &mut { MOVES }, &rough, control)?, &fine, control)
+    starts.extend_from_slice(absolute);
+    if let Some(middle) = absolute.get(absolute.len() / 2) {
+        let mut engine = Weighted::new(problem, options.max_iterations);
+        starts.push(smoothed_start(&mut engine, problem, middle, control)?);
+    }
+    let (found, _) = best_of_all(problem, starts, how, options, control)?;
+    polish(problem, improve(problem, found, &mut { how.moves }, &how.rough, control)?, fine, control)
 }
 
 /// The start a caller gave, if it fits.
@@ -499,31 +528,44 @@ pub(super) fn nothing(problem: &LqProblem) -> Start {
 /// l1 solutions, and the end of a path of smoothed rates.
 fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> Result<Vec<Start>> {
     let mut engine = Weighted::new(problem, options.max_iterations);
+    let mut starts = absolute_starts(&mut engine, problem, control)?;
+    if !control.out_of_time() {
+        let middle = starts[starts.len() / 2].clone();
+        starts.push(smoothed_start(&mut engine, problem, &middle, control)?);
+    }
+    Ok(starts)
+}
+
+/// Where the engine stands.
+fn standing(engine: &Weighted) -> Start {
+    let answer = engine.answer();
+    let weights = answer.weights.unwrap_or_default();
+    Start { weights, intercepts: answer.intercepts, expansion: Some(answer.expansion) }
+}
+
+/// l1 solutions, one at least: whatever q is.
+pub(super) fn absolute_starts(engine: &mut Weighted, problem: &LqProblem, control: &Control) -> Result<Vec<Start>> {
     let mut starts = Vec::new();
     let size = problem.functions * problem.x.cols();
-    let take = |engine: &Weighted| {
-        let answer = engine.answer();
-        let weights = answer.weights.unwrap_or_default();
-        Start { weights, intercepts: answer.intercepts, expansion: Some(answer.expansion) }
-    };
     for rate in RATES {
         engine.set_rates(&vec![rate; size]);
         engine.minimize(ROUGH, control)?;
-        let start = take(&engine);
+        let start = standing(engine);
         let dense = columns_used(problem, &start.weights) > most_columns(problem);
         if !dense || starts.is_empty() {
             starts.push(start);
         }
-        if dense {
+        if dense || control.out_of_time() {
             break;
         }
-        if control.out_of_time() {
-            return Ok(starts);
-        }
     }
-    // from the middle of the rates
-    let mut weights = starts[starts.len() / 2].weights.clone();
-    engine.start_at(&weights, &starts[starts.len() / 2].intercepts);
+    Ok(starts)
+}
+
+/// The end of a path of smoothed rates, from the middle of the l1 solutions.
+fn smoothed_start(engine: &mut Weighted, problem: &LqProblem, middle: &Start, control: &Control) -> Result<Start> {
+    let mut weights = middle.weights.clone();
+    engine.start_at(&weights, &middle.intercepts);
     for smoothing in SMOOTHINGS {
         let largest = weights.iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
         if largest == 0.0 {
@@ -537,8 +579,7 @@ fn sparse_starts(problem: &LqProblem, options: &Options, control: &Control) -> R
             break;
         }
     }
-    starts.push(take(&engine));
-    Ok(starts)
+    Ok(standing(engine))
 }
 
 fn is_cheap(problem: &LqProblem) -> bool {
