@@ -170,3 +170,34 @@ def test_files_after_parts(tmp_path):
     with pytest.warns(ConvergenceWarning) as warned:
         model.fit_files(path)
     assert warned[0].filename == __file__
+
+
+def test_labels_of_two_types_that_no_type_holds_are_refused(threads):
+    X = da.from_array(np.arange(8.0)[:, None], chunks=4)
+    large = np.array([2**63, 2**63 + 1] * 2, dtype=np.uint64)
+    y = da.concatenate([da.from_array(large, chunks=4), da.from_array(np.array([0, 1] * 2), chunks=4)])
+    with pytest.raises(ValueError, match=f"y holds {2**63 + 1} and labels of a signed type"):
+        od.TruncatedSVC().fit(X, y)
+    y = da.concatenate([da.from_array(np.array([3, 7] * 2, dtype=np.uint64), chunks=4), da.from_array(np.array([-1, 3] * 2), chunks=4)])
+    assert od.TruncatedSVC().fit(X, y).classes_.tolist() == [-1, 3, 7]
+
+
+def test_a_client_of_another_kind_is_refused(cluster, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 2
+    search = outlast.TruncatedSVCCV(Cs=[0.1], kernel="linear", cv=3)
+    calls = (lambda client: od.TruncatedSVC().fit(da.from_array(X), da.from_array(y), client=client), lambda client: od.tune(search, X, y, client=client))
+    for call in calls:
+        with pytest.raises(TypeError, match="client is a str, expected a distributed.Client"):
+            call("tcp://here")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(cluster), "asynchronous", True)
+        for call in calls:
+            with pytest.raises(TypeError, match="client is asynchronous"):
+                call(cluster)
+
+
+def test_a_split_without_a_class_is_named(cluster):
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = np.where(np.arange(90) == 7, "rare", np.where(X[:, 0] > 0, "a", "b"))
+    with pytest.raises(ValueError, match="split [123] of 3 leaves no row of class 'rare' to fit"), pytest.warns(UserWarning, match="least populated"):
+        od.tune(outlast.TruncatedSVCCV(Cs=[0.1], kernel="linear", cv=3), X, y)

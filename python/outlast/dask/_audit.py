@@ -103,7 +103,7 @@ class Audit:
         blocks = list(self._table.to_delayed().ravel())
         firsts = np.concatenate([[0], np.cumsum(self._table.chunks[0])[:-1]]).tolist()
         worst = [dask.delayed(_worst)(block, first, count) for block, first in zip(blocks, firsts, strict=True)]
-        client = self._client or _engine.current_client()
+        client = _engine.client_in_use(self._client)
         with _engine.waiting(client):
             parts = _engine.computed(client, worst)
         rows = np.concatenate([part[0] for part in parts])
@@ -187,7 +187,7 @@ def audit(
     True
     """
     count, seed = _input.whole("folds", folds, 2, 100), _input.seed(random_state)
-    client = client or _engine.current_client()
+    client = _engine.client_in_use(client)
     collection = _parts.collect(X, y, None)
     method = TruncatedSVC(C, truncation=truncation, memory=memory, random_state=seed)
     with _engine.waiting(client):

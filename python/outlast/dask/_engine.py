@@ -55,6 +55,21 @@ def current_client() -> Any:
         return None
 
 
+def client_in_use(given: Any) -> Any:
+    """The client that was given, or the current one, or None."""
+    if given is None:
+        return current_client()
+    try:
+        from distributed import Client
+    except ImportError:
+        Client = None
+    if Client is None or not isinstance(given, Client):
+        raise TypeError(f"client is a {type(given).__name__}, expected a distributed.Client")
+    if given.asynchronous:
+        raise TypeError("client is asynchronous: fits wait for their answers and need a distributed.Client(asynchronous=False)")
+    return given
+
+
 def _on_worker() -> bool:
     from distributed import worker
 

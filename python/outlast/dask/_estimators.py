@@ -54,7 +54,7 @@ class DaskClassifier(FileFits):
             The fitted estimator.
         """
         collection = _parts.collect(X, y, sample_weight)
-        client = client or _engine.current_client()
+        client = _engine.client_in_use(client)
 
         def read() -> _engine.Engine:
             map = _maps.of(self, collection, client)
@@ -220,7 +220,7 @@ class DaskClassifier(FileFits):
         import dask
 
         collection = _parts.collect(X, y, sample_weight)
-        client = client or _engine.current_client()
+        client = _engine.client_in_use(client)
         model = _engine.held(self)
         parts = [dask.delayed(_right)(model, number, part) for number, part in enumerate(collection.parts)]
         with _engine.waiting(client):

@@ -361,6 +361,12 @@ def all_classes(found: Sequence[About]) -> NDArray[Any]:
     met = [part.classes for part in found if part.rows]
     if not met:
         raise ValueError("X has no rows, expected at least one of every class")
+    if np.result_type(*met).kind == "f" and all(labels.dtype.kind in "iu" for labels in met):
+        # the common type of int64 and uint64 does not know all of their numbers
+        largest = max(int(labels.max()) for labels in met)
+        if largest > np.iinfo(np.int64).max:
+            raise ValueError(f"y holds {largest} and labels of a signed type, which no type of whole numbers holds together: give labels one type")
+        met = [labels.astype(np.int64) for labels in met]
     classes: NDArray[Any] = np.unique(np.concatenate(met))
     if len(classes) < 2:
         raise ValueError(f"The number of classes has to be greater than one; got 1 class: {classes.tolist()[0]!r}")

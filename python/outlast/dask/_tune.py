@@ -83,7 +83,7 @@ def tune(search: Tuning, X: Any, y: Any, *, client: Any = None) -> Tuned:
     ----------
     search : TruncatedSVCCV, CappedSVCCV or AblationSVCCV
         What to choose from, with its `cv`; a number stands for scikit-learn's stratified folds. Its `early_stopping` and `halving` compare splits with each other and are not used;
-        `holdout` and `nested` are refused. So is `LqSVCCV`, whose splits follow the path of all rows.
+        `holdout` and `nested` are refused. So is `LqSVCCV`, whose points belong to a path of all rows.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
         The rows, in memory.
     y : array-like of shape (n_samples,)
@@ -96,7 +96,7 @@ def tune(search: Tuning, X: Any, y: Any, *, client: Any = None) -> Tuned:
     Tuned
         With ``best_params_``, ``best_estimator_``, ``errors_`` and ``fold_errors_``.
     """
-    client = client or _engine.current_client()
+    client = _engine.client_in_use(client)
     if client is None:
         raise ValueError("tune needs a distributed.Client; without one call the estimator's own fit")
     alone = _alone(search)
@@ -106,6 +106,10 @@ def tune(search: Tuning, X: Any, y: Any, *, client: Any = None) -> Tuned:
 
 def _tuned(search: Tuning, alone: Tuning, X: Any, y: NDArray[Any], client: Any) -> Tuned:
     splits = list(check_cv(search.cv, y, classifier=True).split(X, y))
+    for number, (train, _) in enumerate(splits):
+        # a worker sees one split and could not say which
+        if len(missing := np.setdiff1d(y, y[train])):
+            raise ValueError(f"split {number + 1} of {len(splits)} leaves no row of class {missing.tolist()[0]!r} to fit: every class needs rows in every split")
     rows, labels = client.scatter([X, y], broadcast=True, hash=False)
     tasks = [client.submit(_on_split, alone, rows, labels, split, pure=False) for split in splits]
     try:
@@ -127,7 +131,7 @@ def _alone(search: Tuning) -> Tuning:
     """The search without what splits would have to do together; refused where that is its point."""
     kinds = "TruncatedSVCCV, CappedSVCCV or AblationSVCCV"
     if isinstance(search, LqSVCCV):
-        raise TypeError(f"search is a {type(search).__name__}, expected {kinds}: its splits follow the path of all rows, call its own fit")
+        raise TypeError(f"search is a {type(search).__name__}, expected {kinds}: its points belong to a path of all rows, call its own fit")
     if not isinstance(search, Tuning):
         raise TypeError(f"search is a {type(search).__name__}, expected {kinds}")
     for name, instead in _INSTEAD.items():

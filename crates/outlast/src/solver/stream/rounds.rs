@@ -255,6 +255,13 @@ impl Work<'_> {
                     best.status = Status::Inaccurate;
                     break;
                 };
+                let objective = self.penalty(&theta) + sums.loss;
+                if objective < best.objective {
+                    // no more is known of it
+                    best.trace.push(objective);
+                    best.theta.clone_from(&theta);
+                    (best.objective, best.gap) = (objective, f64::INFINITY);
+                }
                 now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
                 before = None;
                 continue;
