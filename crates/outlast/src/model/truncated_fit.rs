@@ -13,7 +13,7 @@ use crate::data::{Design, Labels, Repeated};
 use crate::error::{Error, Result};
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Penalty, Problem, Terms, TwoClass};
 use crate::solver::kernel::KernelStore;
-use crate::solver::{self, Care, Options, Solution, Start};
+use crate::solver::{self, Care, Options, Solution, Start, Status};
 
 /// Fits; `rough`, where it is not as exact as it can be, brings the kernel rows that other fits share with it.
 pub(super) fn run(
@@ -53,6 +53,9 @@ pub(super) fn run(
     }
     Ok(model)
 }
+
+/// A gap at which another solver is asked.
+const FAR: f64 = 0.01;
 
 /// Everything a fit needs, checked.
 #[derive(Clone, Copy)]
@@ -196,7 +199,16 @@ impl Task<'_> {
 
     fn solve_with(&self, problem: Problem, solver: &str, options: &Options) -> Result<Solution> {
         let name = solver::choose(solver, &problem)?;
-        Ok(self.parameters.common.settled(solver::solve(name, &problem, options, &self.request.control)?))
+        let control = &self.request.control;
+        let found = self.parameters.common.settled(solver::solve(name, &problem, options, control)?);
+        let is_far = found.status == Status::Inaccurate && !(found.gap <= FAR);
+        match solver::second(name, &problem).filter(|_| solver == "auto" && self.exact && is_far) {
+            Some(second) => {
+                let other = self.parameters.common.settled(solver::solve(second, &problem, options, control)?);
+                Ok(if other.objective < found.objective { other } else { found })
+            }
+            None => Ok(found),
+        }
     }
 
     /// Solves with each term as a row of its own, and adds up.

@@ -47,6 +47,12 @@ pub fn choose(asked: &str, problem: &Problem) -> Result<&'static str> {
     Ok(name)
 }
 
+/// The solver that may take a problem over from the one of that name, where that has ended far from certain: rows that few others are near to,
+/// and which decide all, are hard to see from a band of rows.
+pub fn second(name: &str, problem: &Problem) -> Option<&'static str> {
+    (name == linear::NAME && fitting(problem).contains(&coordinate::NAME)).then_some(coordinate::NAME)
+}
+
 /// The solvers that can take a problem.
 fn fitting(problem: &Problem) -> &'static [&'static str] {
     let linear = matches!(problem.kernel(), KernelFunction::Linear);

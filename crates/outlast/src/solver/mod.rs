@@ -20,7 +20,7 @@ pub mod stream;
 pub mod tiles;
 mod truncation;
 
-pub use choose::{NAMES, choose, solve};
+pub use choose::{NAMES, choose, second, solve};
 
 use crate::problem::Majorant;
 use std::fmt;

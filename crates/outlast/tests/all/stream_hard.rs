@@ -102,6 +102,9 @@ fn clusters_far_away_are_reached() {
         let (found, wanted) = (data.stream(&method, &[50_000], None), data.in_memory(&method, None));
         println!("{truncation:?}: {} {}", found.summary.objective, wanted.summary.objective);
         assert!(found.summary.objective <= wanted.summary.objective * (1.0 + 1e-4), "{truncation:?}");
-        assert!(found.summary.objective < 0.1, "no row is wrong");
+        // no row is wrong; the rows in memory go to another solver where the band does not see the clusters
+        for told in [&found.summary, &wanted.summary] {
+            assert!(told.objective < 0.1 && told.status == Status::Converged, "{truncation:?} {}", told.solver);
+        }
     }
 }
