@@ -174,12 +174,15 @@ def test_files_after_parts(tmp_path):
 
 def test_labels_of_two_types_that_no_type_holds_are_refused(threads):
     X = da.from_array(np.arange(8.0)[:, None], chunks=4)
-    large = np.array([2**63, 2**63 + 1] * 2, dtype=np.uint64)
-    y = da.concatenate([da.from_array(large, chunks=4), da.from_array(np.array([0, 1] * 2), chunks=4)])
+
+    def declared_signed(unsigned, signed):
+        """What a partition holds need not be what it is declared to hold."""
+        parts = [np.array(unsigned, dtype=np.uint64), np.array(signed)]
+        return da.concatenate([da.from_delayed(dask.delayed(part), (4,), np.int64) for part in parts])
+
     with pytest.raises(ValueError, match=f"y holds {2**63 + 1} and labels of a signed type"):
-        od.TruncatedSVC().fit(X, y)
-    y = da.concatenate([da.from_array(np.array([3, 7] * 2, dtype=np.uint64), chunks=4), da.from_array(np.array([-1, 3] * 2), chunks=4)])
-    assert od.TruncatedSVC().fit(X, y).classes_.tolist() == [-1, 3, 7]
+        od.TruncatedSVC().fit(X, declared_signed([2**63, 2**63 + 1] * 2, [0, 1] * 2))
+    assert od.TruncatedSVC().fit(X, declared_signed([3, 7] * 2, [-1, 3] * 2)).classes_.tolist() == [-1, 3, 7]
 
 
 def test_a_client_of_another_kind_is_refused(cluster, monkeypatch):
