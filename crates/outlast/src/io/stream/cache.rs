@@ -6,13 +6,15 @@
 //! end:     0: u32 | all rows: u64 | checksum: u32
 //! ```
 //!
-//! All little-endian. Blocks are read and checked, not mapped into memory: a mapped file that is cut off while it is read ends the process, where a read fails with an
-//! error; mapped pages count towards the resident set, which is to stay within bounds; and a checksum looks at every byte anyway. The file has no name where the system can do that, and goes with the process, however that ends.
+//! All little-endian. One block at a time is mapped into memory, checked and turned into a chunk: mapped pages count towards the resident set, which is to stay within bounds.
+//! The file has no name where the system can do that, so that nobody cuts it off while it is mapped, and goes with the process, however that ends; its length is looked at
+//! before every block all the same.
 
 use crate::data::{Chunk, Chunks};
 use crate::error::{Error, Result};
+use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"OUTLROWS";
@@ -21,6 +23,8 @@ const VERSION: u32 = 1;
 const BLOCK_VALUES: usize = 1 << 20;
 const BLOCK_ROWS: (usize, usize) = (16, 1 << 16);
 const BLOCK_SHARE: usize = 64;
+/// Bytes of a checksum.
+const SUM: usize = 4;
 
 /// Rows of a block with so many columns.
 pub(super) fn block_rows(cols: usize, memory: usize) -> usize {
@@ -89,10 +93,11 @@ impl Writer {
         let mut end = 0u32.to_le_bytes().to_vec();
         end.extend_from_slice(&self.rows.to_le_bytes());
         sealed(&mut self.out, &end).map_err(wrong)?;
-        let mut file = self.out.into_inner().map_err(|error| Error::io(&self.folder, error.into_error()))?;
-        let start = file.seek(SeekFrom::Start(0)).and_then(|_| header(&mut file, self.cols, &self.shift));
+        let file = self.out.into_inner().map_err(|error| Error::io(&self.folder, error.into_error()))?;
+        let start = header(&file, self.cols, &self.shift).map_err(wrong)?;
         Ok(CachedRows {
-            start: start.map_err(wrong)?,
+            start,
+            at: start,
             folder: self.folder,
             file,
             cols: self.cols,
@@ -102,7 +107,6 @@ impl Writer {
             rows: self.rows,
             longest: self.longest,
             read: 0,
-            bytes: Vec::new(),
         })
     }
 }
@@ -116,28 +120,34 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the rows kept on disk are damaged")
 }
 
-/// Reads bytes and the checksum behind them.
-fn checked(file: &mut File, bytes: &mut Vec<u8>, from: usize, count: usize) -> io::Result<()> {
-    bytes.resize(from + count + 4, 0);
-    file.read_exact(&mut bytes[from..])?;
-    let (content, sum) = bytes.split_at(from + count);
-    if sum != crc32fast::hash(content).to_le_bytes() {
+/// Maps so many bytes of a file.
+fn mapped(file: &File, at: u64, count: usize) -> io::Result<Mmap> {
+    let end = at.checked_add(count as u64).ok_or_else(damaged)?;
+    if file.metadata()?.len() < end {
         return Err(damaged());
     }
-    bytes.truncate(from + count);
-    Ok(())
+    // SAFETY: the file is a temporary one that this process has opened for itself, writes no more, and has just found to be long enough
+    unsafe { MmapOptions::new().offset(at).len(count).populate().map(file) }
+}
+
+/// What is before the checksum at the end, if that is right.
+fn checked(bytes: &[u8]) -> io::Result<&[u8]> {
+    let (content, sum) = bytes.split_last_chunk().ok_or_else(damaged)?;
+    if *sum == crc32fast::hash(content).to_le_bytes() { Ok(content) } else { Err(damaged()) }
+}
+
+/// The number that some bytes begin with.
+fn number(bytes: &[u8]) -> io::Result<u32> {
+    bytes.first_chunk().map(|four| u32::from_le_bytes(*four)).ok_or_else(damaged)
 }
 
 /// Reads the header back; returns where the blocks begin.
-fn header(file: &mut File, cols: usize, shift: &[f64]) -> io::Result<u64> {
-    let size = 8 + 16 + 8 * shift.len();
-    let mut bytes = Vec::new();
-    checked(file, &mut bytes, 0, size)?;
-    let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    if &bytes[..8] != MAGIC || number(8) != VERSION || number(12) as usize != cols {
-        return Err(damaged());
-    }
-    Ok(size as u64 + 4)
+fn header(file: &File, cols: usize, shift: &[f64]) -> io::Result<u64> {
+    let size = 8 + 16 + 8 * shift.len() + SUM;
+    let map = mapped(file, 0, size)?;
+    let content = checked(&map)?;
+    let found = (&content[..8], number(&content[8..])?, number(&content[12..])? as usize);
+    if found == (MAGIC, VERSION, cols) { Ok(size as u64) } else { Err(damaged()) }
 }
 
 /// Rows of files, kept on disk.
@@ -145,6 +155,8 @@ pub struct CachedRows {
     folder: PathBuf,
     file: File,
     start: u64,
+    /// Where the next block is.
+    at: u64,
     cols: usize,
     weighted: bool,
     shift: Vec<f64>,
@@ -152,7 +164,6 @@ pub struct CachedRows {
     rows: u64,
     longest: usize,
     read: u64,
-    bytes: Vec<u8>,
 }
 
 impl CachedRows {
@@ -162,36 +173,32 @@ impl CachedRows {
     }
 
     fn block(&mut self, chunk: &mut Chunk) -> io::Result<bool> {
-        let mut head = [0u8; 4];
-        self.file.read_exact(&mut head)?;
-        let rows = u32::from_le_bytes(head) as usize;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&head);
+        let rows = number(&mapped(&self.file, self.at, 4)?)? as usize;
         if rows == 0 {
-            checked(&mut self.file, &mut self.bytes, 4, 8)?;
-            let all = self.bytes[4..].try_into().map_err(|_| damaged())?;
+            let map = mapped(&self.file, self.at, 12 + SUM)?;
+            let all = checked(&map)?[4..].try_into().map_err(|_| damaged())?;
             return if u64::from_le_bytes(all) == self.read { Ok(false) } else { Err(damaged()) };
         }
         if rows > self.longest {
             return Err(damaged());
         }
         let weights = if self.weighted { 8 * rows } else { 0 };
-        checked(&mut self.file, &mut self.bytes, 4, 4 * rows + weights + 4 * rows * self.cols)?;
-        let (codes, rest) = self.bytes[4..].split_at(4 * rows);
+        let size = 4 + 4 * rows + weights + 4 * rows * self.cols + SUM;
+        let map = mapped(&self.file, self.at, size)?;
+        let (codes, rest) = checked(&map)?[4..].split_at(4 * rows);
         let (weights, values) = rest.split_at(weights);
-        let four = |piece: &[u8]| [piece[0], piece[1], piece[2], piece[3]];
         chunk.first = self.read;
         chunk.codes.clear();
         for piece in codes.chunks_exact(4) {
-            let code = u32::from_le_bytes(four(piece)) as usize;
-            chunk.codes.push(*self.position.get(code).ok_or_else(damaged)?);
+            chunk.codes.push(*self.position.get(number(piece)? as usize).ok_or_else(damaged)?);
         }
         chunk.weights.clear();
         let eight = |piece: &[u8]| f64::from_le_bytes(piece.try_into().unwrap_or_default());
         chunk.weights.extend(weights.chunks_exact(8).map(eight));
         chunk.x.clear();
-        chunk.x.extend(values.chunks_exact(4).map(|piece| f32::from_le_bytes(four(piece))));
-        self.read += rows as u64;
+        let four = |piece: &[u8]| f32::from_le_bytes(piece.try_into().unwrap_or_default());
+        chunk.x.extend(values.chunks_exact(4).map(four));
+        (self.at, self.read) = (self.at + size as u64, self.read + rows as u64);
         Ok(true)
     }
 }
@@ -206,8 +213,7 @@ impl Chunks for CachedRows {
     }
 
     fn rewind(&mut self) -> Result<()> {
-        self.read = 0;
-        self.file.seek(SeekFrom::Start(self.start)).map_err(|error| Error::io(&self.folder, error))?;
+        (self.read, self.at) = (0, self.start);
         Ok(())
     }
 
@@ -219,6 +225,7 @@ impl Chunks for CachedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Seek, SeekFrom};
 
     fn small(folder: &Path) -> CachedRows {
         let mut writer = Writer::new(folder, 2, true, vec![1e9, 0.0]).unwrap();
@@ -245,6 +252,13 @@ mod tests {
         assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left behind");
     }
 
+    fn ends_badly(mut rows: CachedRows) -> bool {
+        rows.rewind().unwrap();
+        let mut chunk = Chunk::default();
+        let outcome = (0..10).map(|_| rows.next(&mut chunk)).find(|next| !matches!(next, Ok(true)));
+        matches!(outcome, Some(Err(_)))
+    }
+
     #[test]
     fn damage_is_found() {
         let folder = tempfile::tempdir().unwrap();
@@ -256,12 +270,13 @@ mod tests {
             rows.file.read_exact(&mut byte).unwrap();
             rows.file.seek(SeekFrom::Start(at)).unwrap();
             rows.file.write_all(&[byte[0] ^ 0x40]).unwrap();
-            rows.rewind().unwrap();
-            let mut chunk = Chunk::default();
-            let outcome = (0..10).map(|_| rows.next(&mut chunk)).find(|next| !matches!(next, Ok(true)));
-            assert!(matches!(outcome, Some(Err(_))), "byte {at}");
+            assert!(ends_badly(rows), "byte {at}");
         }
-        assert!(small(folder.path()).file.set_len(length / 2).is_ok());
+        for length in small(folder.path()).start..length {
+            let rows = small(folder.path());
+            rows.file.set_len(length).unwrap();
+            assert!(ends_badly(rows), "cut at {length}");
+        }
     }
 
     #[test]
