@@ -4,7 +4,7 @@
 //! tell where the next one lies, and about where that of no smoothing does: what is lowest on that line counts. Where very many rows lie at a kink together, as those of a
 //! function that is constant do, a step from anywhere else would leave all of their windows.
 //!
-//! **Bound.** //! The multipliers of the smoothed loss, q_i in `term` and `apart`, belong to the dual of the loss itself as well. With G = sum c q'dz/dtheta, the gradient
+//! **Bound.** The multipliers of the smoothed loss, q_i in `term` and `apart`, belong to the dual of the loss itself as well. With G = sum c q'dz/dtheta, the gradient
 //! of the smoothed loss, and the slackness sum c (h(z) - q'z), the values of the two problems at theta and q differ by
 //!
 //! ```text

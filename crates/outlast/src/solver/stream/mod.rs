@@ -40,6 +40,7 @@ mod sums;
 mod survey;
 mod term;
 mod together;
+mod ways_out;
 mod wide;
 
 #[cfg(feature = "wire")]

@@ -5,7 +5,8 @@ use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
 use super::together::Descent;
-use super::{Shape, Spec, Task, Work};
+use super::ways_out::End;
+use super::{Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
@@ -35,15 +36,6 @@ const REPEATED: usize = 8;
 /// A relative decrease that is none.
 const TRIFLE: f64 = 1e-9;
 
-/// Factors of the ceiling that lead out of local minima, how often in turns, and the relative decrease that is worth another turn.
-pub(super) const CEILINGS: [f64; 4] = [0.7, 0.85, 1.15, 1.4];
-pub(super) const ESCAPES: usize = 4;
-pub(super) const WORTH: f64 = 1e-5;
-/// Rows up to which ways out are tried. With more there are fewer minima, and passes are dear.
-pub(super) const MOST_ESCAPING: u64 = 2_000_000;
-/// What is not worth a pass where it is about a way out.
-const ROUGH: f64 = 1e-4;
-
 /// Movement of the scores between two starts that are one.
 pub(super) const SAME: f64 = 1e-2;
 
@@ -59,9 +51,17 @@ impl Descended {
     fn lower(self, other: Descended) -> Descended {
         if other.objective() < self.objective() { other } else { self }
     }
+}
 
-    pub(super) fn objective(&self) -> f64 {
+impl End for Descended {
+    fn objective(&self) -> f64 {
         self.trace[self.trace.len() - 1]
+    }
+
+    fn after(self, before: Descended) -> Descended {
+        let mut trace = before.trace;
+        trace.push(self.objective());
+        Descended { trace, ..self }
     }
 }
 
@@ -74,6 +74,18 @@ pub(super) struct Best {
     pub outliers: u64,
     pub gathered: usize,
     pub status: Status,
+}
+
+impl End for Best {
+    fn objective(&self) -> f64 {
+        self.objective
+    }
+
+    fn after(self, before: Best) -> Best {
+        let mut trace = before.trace;
+        trace.push(self.objective);
+        Best { trace, ..self }
+    }
 }
 
 impl Work<'_> {
@@ -93,10 +105,7 @@ impl Work<'_> {
                 let differ = ends.iter().flatten().count() > 1;
                 let lowest = ends.into_iter().flatten().reduce(Descended::lower);
                 let lowest = lowest.unwrap_or_else(|| unreachable!("one of them is ahead of the others"));
-                match differ && self.given.survey.total() <= MOST_ESCAPING {
-                    true => self.by_nearby_ceilings(lowest, (width, last), most)?,
-                    false => lowest,
-                }
+                if differ { self.by_other_ceilings(lowest, (width, last), most)? } else { lowest }
             }
         };
         // what is left to go is less than the last width
@@ -155,52 +164,15 @@ impl Work<'_> {
         Ok(Some(Descended { theta, sums, trace }))
     }
 
-    /// Out of a local minimum: some way down with other ceilings, and on from there with the own one, as long as that leads lower.
-    fn by_nearby_ceilings(
-        &mut self,
-        mut lowest: Descended,
-        (width, last): (f64, f64),
-        most: usize,
-    ) -> Result<Descended> {
-        for _ in 0..ESCAPES {
-            if self.control.out_of_time() {
-                break;
-            }
-            let descent = |factor: f64| -> Descent<Option<Descended>> {
-                let start = lowest.theta.clone();
-                Box::new(move |work| {
-                    let there = work.with_ceiling(factor, |work| work.down(start, width, width, Then::Nothing))?;
-                    work.down_unless_met(there.theta, width, last, Then::Gathering(most))
-                })
-            };
-            let mut ends = Vec::new();
-            for some in CEILINGS.chunks(self.given.side_by_side) {
-                ends.extend(self.together(some.iter().map(|factor| descent(*factor)).collect())?.into_iter().flatten());
-            }
-            let Some(end) = ends.into_iter().reduce(Descended::lower) else { break };
-            if !(end.objective() < lowest.objective() * (1.0 - WORTH)) {
-                break;
-            }
-            let mut trace = lowest.trace;
-            trace.push(end.objective());
-            lowest = Descended { trace, ..end };
-        }
-        Ok(lowest)
-    }
-
-    /// Something done roughly, with the ceiling times a factor.
-    pub(super) fn with_ceiling<T>(&mut self, factor: f64, with: impl FnOnce(&mut Work) -> Result<T>) -> Result<T> {
-        let (spec, board) = (&mut self.given.spec, self.board.take());
-        let (shape, ceiling) = (spec.shape, spec.ceiling);
-        spec.ceiling *= factor;
-        if let Shape::Capped { cap, .. } = &mut spec.shape {
-            *cap *= factor;
-        }
-        let little = std::mem::replace(&mut self.given.little, ROUGH);
-        let found = with(self);
-        (self.given.spec.shape, self.given.spec.ceiling) = (shape, ceiling);
-        (self.given.little, self.board) = (little, board);
-        found
+    /// Out of a local minimum by descents with other ceilings.
+    fn by_other_ceilings(&mut self, lowest: Descended, (width, last): (f64, f64), most: usize) -> Result<Descended> {
+        self.out(lowest, |lowest, factor| {
+            let start = lowest.theta.clone();
+            Box::new(move |work| {
+                let there = work.with_ceiling(factor, |work| work.down(start, width, width, Then::Nothing))?;
+                work.down_unless_met(there.theta, width, last, Then::Gathering(most))
+            })
+        })
     }
 
     /// Rounds of gathering until the gap is small enough.

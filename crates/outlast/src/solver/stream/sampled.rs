@@ -9,6 +9,7 @@
 use super::newton::Then;
 use super::passes::{Answer, Asking, Passes, Request};
 use super::rounds::{WIDEST, error};
+use super::ways_out::End;
 use super::{Given, Spec};
 use crate::control::Control;
 use crate::data::{ChunkView, Dense};

@@ -8,9 +8,10 @@
 
 use super::band::Band;
 use super::newton::{Reached, Then};
-use super::rounds::{Best, CEILINGS, ESCAPES, MOST_ESCAPING, SAME, WORTH};
+use super::rounds::{Best, SAME};
 use super::sums::Sums;
 use super::together::Descent;
+use super::ways_out::End;
 use super::{Shape, Work};
 use crate::error::Result;
 use crate::solver::{Options, Status};
@@ -47,8 +48,8 @@ impl Work<'_> {
         let differ = ends.iter().any(|end| self.given.movement(&ends[0].theta, &end.theta) > SAME);
         let lowest = ends.into_iter().min_by(|a, b| a.objective.total_cmp(&b.objective));
         let mut best = lowest.unwrap_or_else(|| unreachable!("there is a start"));
-        if differ && self.given.survey.total() <= MOST_ESCAPING {
-            best = self.out_by_nearby_ceilings(best, options)?;
+        if differ {
+            best = self.narrowed_by_other_ceilings(best, options)?;
         }
         if self.given.spec.shape == Shape::Margin && self.given.spec.ceiling.is_finite() {
             let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
@@ -61,41 +62,21 @@ impl Work<'_> {
         if self.has_bound() { self.certified(start, options) } else { self.narrow(start, options) }
     }
 
-    /// As for the hinge with the squared norm.
-    fn out_by_nearby_ceilings(&mut self, mut best: Best, options: &Options) -> Result<Best> {
-        let is_bounded = match self.given.spec.shape {
-            Shape::Capped { cap, .. } => cap.is_finite(),
-            _ => self.given.spec.ceiling.is_finite(),
-        };
-        if !is_bounded || self.given.spec.wide {
+    /// Out of a local minimum by descents with other ceilings.
+    fn narrowed_by_other_ceilings(&mut self, best: Best, options: &Options) -> Result<Best> {
+        let objective = best.objective;
+        let best = self.out(best, |best, factor| {
+            let start = best.theta.clone();
+            Box::new(move |work| {
+                let there = work.with_ceiling(factor, |work| work.narrow(start, options))?;
+                work.with_ceiling(1.0, |work| work.narrow(there.theta, options)).map(Some)
+            })
+        })?;
+        if !(best.objective < objective) {
             return Ok(best);
         }
-        for _ in 0..ESCAPES {
-            if self.control.out_of_time() {
-                break;
-            }
-            let descent = |factor: f64| -> Descent<Best> {
-                let start = best.theta.clone();
-                Box::new(move |work| {
-                    let there = work.with_ceiling(factor, |work| work.narrow(start, options))?;
-                    work.with_ceiling(1.0, |work| work.narrow(there.theta, options))
-                })
-            };
-            let mut ends = Vec::new();
-            for some in CEILINGS.chunks(self.given.side_by_side) {
-                ends.extend(self.together(some.iter().map(|factor| descent(*factor)).collect())?);
-            }
-            let lowest = ends.into_iter().min_by(|a, b| a.objective.total_cmp(&b.objective));
-            let Some(end) = lowest else { break };
-            if !(end.objective < best.objective * (1.0 - WORTH)) {
-                break;
-            }
-            let end = self.narrow(end.theta, options)?;
-            let mut trace = best.trace;
-            trace.push(end.objective);
-            best = Best { trace, ..end };
-        }
-        Ok(best)
+        let end = self.narrow(best.theta.clone(), options)?;
+        Ok(if end.objective <= best.objective { end.after(best) } else { best })
     }
 
     /// Widths that fall, from one start.

@@ -117,7 +117,8 @@ struct Growing {
     gradient: Vec<f64>,
     near: Vec<GramSum>,
     far: Vec<GramSum>,
-    within: [u64; HALVINGS],
+    /// Terms by how many of the steps of [`Sums::within`] they belong to.
+    by_steps: [u64; HALVINGS + 1],
 }
 
 impl Growing {
@@ -131,7 +132,7 @@ impl Growing {
             gradient: vec![0.0; spec.size()],
             near: grams(!spec.wide),
             far: grams(spec.ceiling.is_finite() && !spec.wide),
-            within: [0; HALVINGS],
+            by_steps: [0; HALVINGS + 1],
         }
     }
 
@@ -145,11 +146,7 @@ impl Growing {
                 continue;
             }
             let slack = term.slacks(row.scores, anchor);
-            let distance = term.distance(spec.ceiling);
-            // the exponent of the distance says how many of the counts it belongs to
-            let belongs = if distance > 0.0 { (-distance.log2().ceil()).max(-1.0) } else { HALVINGS as f64 };
-            let belongs = (belongs + 1.0).min(HALVINGS as f64) as usize;
-            self.within[..belongs].iter_mut().for_each(|count| *count += 1);
+            self.by_steps[steps_within(term.distance(spec.ceiling))] += 1;
             self.loss += cap * slack.clamp(0.0, spec.ceiling);
             if slack <= -0.5 * width {
                 continue;
@@ -188,6 +185,11 @@ impl Growing {
 
     fn grown(self, order: usize) -> Sums {
         let grams = |sums: Vec<GramSum>| sums.into_iter().map(|sum| Gram::of(sum, order)).collect();
+        let (mut within, mut more) = ([0; HALVINGS], 0);
+        for (count, of) in within.iter_mut().zip(&self.by_steps[1..]).rev() {
+            more += of;
+            *count = more;
+        }
         Sums {
             value: self.value,
             loss: self.loss,
@@ -197,9 +199,19 @@ impl Growing {
             gradient: self.gradient,
             near: grams(self.near),
             far: grams(self.far),
-            within: self.within,
+            within,
         }
     }
+}
+
+/// How many of 1, 1/2, 1/4, ... a distance is no larger than: its exponent tells.
+#[inline]
+fn steps_within(distance: f64) -> usize {
+    const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
+    let bits = distance.to_bits();
+    let exponent = (bits >> FRACTION) as i64 - i64::from(f64::MAX_EXP - 1);
+    let is_above = bits & ((1 << FRACTION) - 1) != 0;
+    (1 - exponent - i64::from(is_above)).clamp(0, HALVINGS as i64) as usize
 }
 
 /// A row of a block.
@@ -485,6 +497,15 @@ mod tests {
         let pairs = total.gradient.iter().zip(&wanted.gradient);
         pairs.for_each(|(found, wanted)| assert!((found - wanted).abs() <= 1e-12 * (1.0 + wanted.abs())));
     }
+    #[test]
+    fn distances_are_counted_as_they_are_compared() {
+        let powers = (0..40).map(|k| 0.5f64.powi(k)).chain([0.0, f64::MIN_POSITIVE, 1e-320, 3.0, 1e300, f64::INFINITY]);
+        for distance in powers.flat_map(|power| [power, power.next_up(), (power * 0.75).max(0.0)]) {
+            let wanted = (0..HALVINGS as i32).filter(|&k| distance <= 0.5f64.powi(k)).count();
+            assert_eq!(steps_within(distance), wanted, "{distance:e}");
+        }
+    }
+
     #[test]
     fn sums_at_several_points_are_those_at_each() {
         for classes in [2, 3] {

@@ -68,7 +68,11 @@ impl Term {
     }
 
     /// How far the slacks are from a kink of the truncated loss: a tie of the two largest of 0 and the slacks, or h = tau.
+    #[inline]
     pub(super) fn distance(&self, ceiling: f64) -> f64 {
+        if let [z] = self.z[..] {
+            return if z > ceiling { z - ceiling } else { z.abs().min(ceiling - z.max(0.0)) };
+        }
         let (mut first, mut second) = (0.0f64, f64::NEG_INFINITY);
         for &z in &self.z {
             if z > first {
