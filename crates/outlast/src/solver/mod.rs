@@ -19,6 +19,7 @@ mod scaled;
 pub mod stream;
 pub mod tiles;
 mod truncation;
+mod ways_out;
 
 pub use choose::{NAMES, choose, second, solve};
 

@@ -45,16 +45,24 @@ impl Truncated {
         };
         let options: Options = self.common.options(self.common.tol, None);
         let coefficients = rows.cols() * if k == 2 { 1 } else { k };
-        let rates = match self.penalty {
-            Penalty::L2 => None,
-            Penalty::L1 | Penalty::Lq => Some(vec![1.0; coefficients]),
-            // weights from the l2 fit with the same loss and C, as in memory
-            Penalty::AdaptiveL1 => {
-                let pilot = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
-                Some(pilot.weights.iter().map(|w| 1.0 / w.abs()).collect())
-            }
+        // another penalty has few local minima that the squared norm doesn't have as well, and there the way to a low one is known
+        let has_pilot = match self.penalty {
+            Penalty::L2 => false,
+            Penalty::L1 | Penalty::Lq => task.loss.truncation().is_some() && !task.is_wide(rows.cols()),
+            Penalty::AdaptiveL1 => true,
         };
-        if let Some(rates) = rates {
+        let pilot = match has_pilot {
+            true => Some(stream::solve(rows, &prepared.survey, &task, &options, &request.control)?),
+            false => None,
+        };
+        if self.penalty != Penalty::L2 {
+            let rates = match &pilot {
+                // weights from the l2 fit with the same loss and C, as in memory
+                Some(pilot) if self.penalty == Penalty::AdaptiveL1 => {
+                    pilot.weights.iter().map(|w| 1.0 / w.abs()).collect()
+                }
+                _ => vec![1.0; coefficients],
+            };
             let q = if self.penalty == Penalty::Lq { self.q } else { 1.0 };
             task.penalty = Some(Separable { q, rates });
             task.starts = start_of(prepared.on_sample(self, request)?);
@@ -62,6 +70,9 @@ impl Truncated {
                 // zeros are for good: a start that has fewer of them
                 let convex = Truncated { penalty: Penalty::L1, ..self.clone() };
                 task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
+            }
+            if !task.is_wide(rows.cols()) && task.loss.truncation().is_some() {
+                task.starts.extend(pilot.map(|pilot| pilot.start(rows.shift())));
             }
         }
         let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;

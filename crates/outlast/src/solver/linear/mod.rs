@@ -47,7 +47,7 @@ use rayon::prelude::*;
 
 pub(super) use self::level::GramSum;
 pub use self::many::solve_many;
-pub(super) use self::polish::{Near, Polished, polish};
+pub(super) use self::polish::{Near, Polished, explore, polish};
 
 /// The solver's name.
 pub const NAME: &str = "linear-band";

@@ -1,4 +1,5 @@
-//! The exact answer on few rows beside a linear part that stands for all others: the end of a solve whose rows are not in memory.
+//! The exact answer on few rows beside a linear part that stands for all others: the end of a solve whose rows are not in memory. And ways out of a local minimum
+//! that few rows make.
 
 use super::band::Context;
 use super::certificate::certify;
@@ -9,11 +10,15 @@ use crate::control::Control;
 use crate::data::Design;
 use crate::error::Result;
 use crate::linalg::Isa;
+use crate::solver::ways_out::{self, End};
+use rayon::prelude::*;
 
 /// Relative gap aimed at.
 const TIGHT: f64 = 1e-10;
 /// Most majorise-minimise steps.
 const STEPS: usize = 100;
+/// Ways that are followed at once: each holds some rows.
+const AT_ONCE: usize = 2;
 /// Rows for each coefficient from which on a smoothed loss says something.
 const MANY: usize = 20;
 
@@ -47,36 +52,102 @@ pub(in crate::solver) struct Polished {
     pub gap: f64,
 }
 
+impl Near<'_> {
+    fn signs(&self) -> Vec<f64> {
+        self.anchors.iter().map(|&anchor| if anchor == 1 { 1.0 } else { -1.0 }).collect()
+    }
+
+    fn level<'a>(&'a self, signs: &'a [f64]) -> Level<'a> {
+        Level {
+            x: self.x,
+            unit: self.unit,
+            signs,
+            caps: self.caps,
+            ridge: self.ridge,
+            linear: self.linear.clone(),
+            constant: self.constant,
+            intercept: self.intercept,
+            room: self.room,
+            isa: Isa::detect(),
+        }
+    }
+
+    /// Down to a critical point of the loss with a ceiling.
+    fn down(&self, level: &Level, theta: &[f64], ceiling: f64, context: &Context) -> Result<truncated::End> {
+        let dual = vec![0.0; level.rows()];
+        let begin = Pair { theta: theta.to_vec(), dual, objective: 1.0, gap: f64::INFINITY, iterations: 0 };
+        let plan = truncated::Plan { ceiling, tolerance: TIGHT, max_steps: STEPS, both: false };
+        // down on the smoothed loss first: what would be dozens of steps
+        let theta = match ceiling.is_finite() && level.rows() > MANY * theta.len() {
+            true => truncated::descend(level, theta, self.reach.min(0.5).min(ceiling), plan, context)?,
+            false => theta.to_vec(),
+        };
+        truncated::follow(level, &theta, &begin, plan, context)
+    }
+}
+
 /// Descends from `theta` to a critical point.
 pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: &Control) -> Result<Polished> {
     if near.classes > 2 {
         return many::polish(near, theta, seed, control);
     }
-    let signs: Vec<f64> = near.anchors.iter().map(|&anchor| if anchor == 1 { 1.0 } else { -1.0 }).collect();
-    let level = Level {
-        x: near.x,
-        unit: near.unit,
-        signs: &signs,
-        caps: near.caps,
-        ridge: near.ridge,
-        linear: near.linear.clone(),
-        constant: near.constant,
-        intercept: near.intercept,
-        room: near.room,
-        isa: Isa::detect(),
-    };
+    let signs = near.signs();
+    let level = near.level(&signs);
     let context = Context { control, metric: near.metric.clone() };
-    let begin =
-        Pair { theta: theta.to_vec(), dual: vec![0.0; signs.len()], objective: 1.0, gap: f64::INFINITY, iterations: 0 };
-    let plan = truncated::Plan { ceiling: near.ceiling, tolerance: TIGHT, max_steps: STEPS, both: false };
-    // down on the smoothed loss first: what would be dozens of steps
-    let theta = match near.ceiling.is_finite() && near.anchors.len() > MANY * theta.len() {
-        true => truncated::descend(&level, theta, near.reach.min(0.5).min(near.ceiling), plan, &context)?,
-        false => theta.to_vec(),
-    };
-    let end = truncated::follow(&level, &theta, &begin, plan, &context)?;
+    let end = near.down(&level, theta, near.ceiling, &context)?;
     let caps = kept(near.caps, &end.truncated);
     let dual = end.pair.dual.iter().zip(&caps).map(|(a, cap)| a.min(*cap)).collect();
     let certified = certify(&Level { caps: &caps, ..level.clone() }, &Pair { dual, ..end.pair }, TIGHT, true);
     Ok(Polished { theta: certified.theta, gap: certified.gap.max(0.0) })
+}
+
+/// A point lower than `theta`, by ways that other ceilings lead. Nothing where none is found.
+pub(in crate::solver) fn explore(near: &Near, theta: &[f64], seed: u64, control: &Control) -> Result<Option<Vec<f64>>> {
+    if near.classes > 2 {
+        return many::explore(near, theta, seed, control);
+    }
+    let signs = near.signs();
+    let level = near.level(&signs);
+    let context = Context { control, metric: near.metric.clone() };
+    let down = |theta: &[f64], ceiling: f64| Ok(near.down(&level, theta, ceiling, &context)?.pair.theta);
+    let value = |theta: &[f64]| truncated::value(&level, theta, near.ceiling, &context);
+    explore_by(near.ceiling, theta, control, down, value)
+}
+
+/// A point of the problem.
+struct Point {
+    theta: Vec<f64>,
+    objective: f64,
+}
+
+impl End for Point {
+    fn objective(&self) -> f64 {
+        self.objective
+    }
+
+    fn after(self, _: Point) -> Point {
+        self
+    }
+}
+
+/// As [`explore`], with a descent for a ceiling, and the objective.
+pub(super) fn explore_by(
+    ceiling: f64,
+    theta: &[f64],
+    control: &Control,
+    down: impl Fn(&[f64], f64) -> Result<Vec<f64>> + Sync,
+    value: impl Fn(&[f64]) -> f64 + Sync,
+) -> Result<Option<Vec<f64>>> {
+    let point = |theta: Vec<f64>| Point { objective: value(&theta), theta };
+    let start = point(theta.to_vec());
+    let bound = start.objective;
+    let end = ways_out::out(start, control, |lowest, factors| {
+        let way = |factor: &f64| down(&down(&lowest.theta, factor * ceiling)?, ceiling).map(point);
+        let mut ends = Vec::new();
+        for some in factors.chunks(AT_ONCE) {
+            ends.extend(some.par_iter().map(way).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(ends)
+    })?;
+    Ok((end.objective < bound).then_some(end.theta))
 }

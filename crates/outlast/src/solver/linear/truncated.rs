@@ -122,6 +122,11 @@ pub(super) fn follow(level: &Level, theta: &[f64], plain: &Pair, plan: Plan, con
     steps(Trimmed::new(level, plan.ceiling, theta, context), plain, plan, context.control)
 }
 
+/// The truncated objective.
+pub(super) fn value(level: &Level, theta: &[f64], ceiling: f64, context: &Context) -> f64 {
+    Trimmed::new(level, ceiling, theta, context).value()
+}
+
 /// Newton's method on the smoothed truncated loss, for falling widths. Rows with z < 0 or z > tau have no slope, so that most rows matter
 /// only if z moves far: a few steps are taken over the rows with -reach < z < tau + reach, then all rows are looked at again.
 pub(super) fn descend(level: &Level, from: &[f64], widest: f64, plan: Plan, context: &Context) -> Result<Vec<f64>> {

@@ -47,7 +47,7 @@ impl Work<'_> {
     pub(super) fn certified(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
         let mut theta = start;
         let (mut width, mut before): (f64, Option<(Vec<f64>, f64)>) = (FIRST, None);
-        let (mut lowest, mut trace, mut bound) = (None, Vec::new(), 0.0f64);
+        let (mut lowest, mut trace, mut bound) = (None, Vec::new(), f64::NEG_INFINITY);
         let status = loop {
             let sums = self.statistics(&theta, width)?;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
@@ -58,7 +58,7 @@ impl Work<'_> {
             let largest = self.given.survey.largest();
             let own = self.given.separable.as_ref();
             let told = own.map(|own| own.bound(&self.given.spec, largest, &theta, &reached.sums));
-            bound = bound.max(told.unwrap_or(0.0));
+            bound = bound.max(told.unwrap_or(f64::NEG_INFINITY));
             if let Some((from, wider)) = &before {
                 let beyond = width / (wider - width);
                 let steps = SHARES.map(|share| 1.0 + share * beyond);
@@ -96,8 +96,9 @@ fn between(from: &[f64], to: &[f64], step: f64) -> Vec<f64> {
     from.iter().zip(to).map(|(from, to)| from + step * (to - from)).collect()
 }
 
+/// The gap next to the objective, 1 at most: of a sum of losses and penalties 0 is a bound.
 fn relative(objective: f64, bound: f64) -> f64 {
-    (objective - bound).max(0.0) / objective.max(f64::MIN_POSITIVE)
+    ((objective - bound) / objective.abs().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
 }
 
 impl Separable {
@@ -112,7 +113,9 @@ impl Separable {
         let mean = if m > 1 { column(p - 1).map(|at| sums.gradient[at]).sum::<f64>() / m as f64 } else { 0.0 };
         let off: f64 = match spec.intercept {
             true => {
-                let farthest = m as f64 * (1.0 + 2.0 * largest * spec.unit * self.size(objective));
+                // beside a linear function P may be less than the penalty
+                let penalty = objective.max(self.value(spec, theta));
+                let farthest = m as f64 * (1.0 + 2.0 * largest * spec.unit * self.size(penalty));
                 column(p - 1).map(|at| (sums.gradient[at] - mean).abs() * (farthest + theta[at].abs())).sum()
             }
             false => 0.0,
@@ -124,8 +127,7 @@ impl Separable {
             let conjugate: f64 = columns.map(|entries| conjugate(m, self.q, entries.collect())).sum();
             objective - (sums.slackness + self.value(spec, theta) + along + conjugate + off)
         };
-        // no loss and no penalty is below 0
-        if bound.is_finite() { bound.clamp(0.0, objective) } else { 0.0 }
+        if bound.is_finite() { bound.min(objective) } else { f64::NEG_INFINITY }
     }
 
     /// The largest sum |w| of coefficients whose penalty is no more than so much.

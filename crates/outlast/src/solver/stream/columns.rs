@@ -124,10 +124,7 @@ pub(super) fn solve(
         columns.retain(|&column| is_used(&found.weights, column, d));
         columns.extend(missing);
         columns.sort_unstable();
-        // a start is told without what was taken off
-        let own = found.weights.chunks_exact(d).map(|w| w.iter().zip(&shift).map(|(w, shift)| w * shift).sum::<f64>());
-        let intercepts = found.intercepts.iter().zip(own).map(|(b, moved)| b + moved).collect();
-        starts = vec![[found.weights, intercepts].concat()];
+        starts = vec![found.start(&shift)];
     }
     unreachable!("the last round returns")
 }

@@ -28,6 +28,7 @@
 
 mod apart;
 mod band;
+mod beside;
 mod bound;
 mod columns;
 mod newton;
@@ -154,6 +155,16 @@ pub struct Streamed {
     pub status: Status,
     /// One of [`NAMES`].
     pub solver: &'static str,
+}
+
+impl Streamed {
+    /// As a start for the same rows: they are told without what was taken off their columns.
+    pub fn start(&self, shift: &[f64]) -> Vec<f64> {
+        let d = self.weights.len() / self.intercepts.len().max(1);
+        let moved = |function: usize| dot(&self.weights[function * d..][..shift.len()], shift);
+        let intercepts = self.intercepts.iter().enumerate().map(|(function, b)| b + moved(function));
+        self.weights.iter().copied().chain(intercepts).collect()
+    }
 }
 
 /// What a row costs.
@@ -420,8 +431,7 @@ pub fn solve(
     if !passes.shift().is_empty() && !task.intercept {
         return Err(Error::shape("X", "columns that were shifted", "none without an intercept"));
     }
-    let allowed = task.memory / STEP_SHARE.1 * STEP_SHARE.0;
-    let wide = task.numbers(passes.cols()) > task.sums.min(MOST_SUMS) || task.bytes(passes.cols()) > allowed;
+    let wide = task.is_wide(passes.cols());
     match &task.penalty {
         Some(penalty) if wide && penalty.q <= 1.0 => columns::solve(passes, survey, task, penalty, options, control),
         _ => solve_by(passes, survey, task, wide, options, control),
@@ -445,6 +455,12 @@ impl Task {
     fn numbers(&self, cols: usize) -> usize {
         let whole = if matches!(self.shape, Shape::Capped { power, .. } if power < 2.0) { self.functions() } else { 0 };
         (pairs(self.shape, self.functions()) + whole * whole).saturating_mul((cols + 1).saturating_mul(cols + 1))
+    }
+
+    /// Whether there are too many columns for Gram matrices of all of them.
+    pub fn is_wide(&self, cols: usize) -> bool {
+        let allowed = self.memory / STEP_SHARE.1 * STEP_SHARE.0;
+        self.numbers(cols) > self.sums.min(MOST_SUMS) || self.bytes(cols) > allowed
     }
 
     /// Bytes of them and of the matrices of a step.
@@ -533,13 +549,13 @@ fn solve_by(
     let mut best = match task.shape == Shape::Margin && task.penalty.is_none() {
         true if wide => {
             let starts = work.wide_starts(task, options)?;
-            work.smoothly(starts, options)?
+            work.smoothly(starts, options, most)?
         }
         true => work.run(task, options, most)?,
         false => {
             let inverse = 1.0 / (shrink * unit);
             let starts = task.starts.iter().map(|start| normal_start(&work.given.spec, start, inverse)).collect();
-            work.smoothly(starts, options)?
+            work.smoothly(starts, options, most)?
         }
     };
     // back to the caller's units

@@ -5,13 +5,13 @@ use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
 use super::together::Descent;
-use super::ways_out::End;
 use super::{Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
 use crate::memory::give_back;
 use crate::solver::linear::{Near, Polished, polish};
+use crate::solver::ways_out::End;
 use crate::solver::{Options, Status};
 
 /// Relative gap aimed at: rounds cost a pass each, and the last digits come with the first.
@@ -42,9 +42,9 @@ pub(super) const SAME: f64 = 1e-2;
 /// The end of Newton's method.
 pub(super) struct Descended {
     pub theta: Vec<f64>,
-    sums: Sums,
+    pub sums: Sums,
     /// The objective at the start, and at the end if that is lower.
-    trace: Vec<f64>,
+    pub trace: Vec<f64>,
 }
 
 impl Descended {
@@ -105,7 +105,13 @@ impl Work<'_> {
                 let differ = ends.iter().flatten().count() > 1;
                 let lowest = ends.into_iter().flatten().reduce(Descended::lower);
                 let lowest = lowest.unwrap_or_else(|| unreachable!("one of them is ahead of the others"));
-                if differ { self.by_other_ceilings(lowest, (width, last), most)? } else { lowest }
+                match differ {
+                    true => {
+                        let lowest = self.by_other_ceilings(lowest, (width, last), most)?;
+                        self.out_nearby(lowest, last, options, most)?
+                    }
+                    false => lowest,
+                }
             }
         };
         // what is left to go is less than the last width
@@ -176,7 +182,7 @@ impl Work<'_> {
     }
 
     /// Rounds of gathering until the gap is small enough.
-    fn rounds(&mut self, from: Descended, reach: f64, options: &Options, most: usize) -> Result<Best> {
+    pub(super) fn rounds(&mut self, from: Descended, reach: f64, options: &Options, most: usize) -> Result<Best> {
         let Descended { theta, sums, trace } = from;
         let aim = options.tolerance.min(AIM);
         let objective = trace[trace.len() - 1];
@@ -300,11 +306,22 @@ impl Work<'_> {
 
     /// The exact answer on the gathered rows.
     fn finish(&self, found: &Found, now: &Band, options: &Options) -> Result<Polished> {
-        let (theta, reach) = (&now.theta, now.half_width);
+        if let Some(penalty) = &self.given.separable {
+            return self.settle(found, now, penalty, options);
+        }
+        let x = self.rows_of(found)?;
+        polish(&self.near(found, now, &x), &now.theta, options.seed, &self.control.silent())
+    }
+
+    pub(super) fn rows_of<'a>(&self, found: &'a Found) -> Result<Dense<'a, f32>> {
+        Dense::new(found.rows.rows(), self.given.spec.cols, &found.rows.x[..])
+    }
+
+    /// The problem of the gathered rows.
+    pub(super) fn near<'a>(&self, found: &'a Found, now: &Band, x: &'a Dense<f32>) -> Near<'a> {
         let spec = &self.given.spec;
-        let x = Dense::new(found.rows.rows(), spec.cols, &found.rows.x[..])?;
-        let near = Near {
-            x: &x,
+        Near {
+            x,
             unit: spec.unit,
             anchors: &found.rows.codes,
             caps: &found.rows.weights,
@@ -314,11 +331,10 @@ impl Work<'_> {
             constant: found.constant,
             intercept: spec.intercept,
             ceiling: spec.ceiling,
-            reach,
+            reach: now.half_width,
             metric: self.given.metric.clone(),
             room: self.given.room,
-        };
-        polish(&near, theta, options.seed, &self.control.silent())
+        }
     }
 }
 

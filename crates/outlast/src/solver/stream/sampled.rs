@@ -9,12 +9,12 @@
 use super::newton::Then;
 use super::passes::{Answer, Asking, Passes, Request};
 use super::rounds::{WIDEST, error};
-use super::ways_out::End;
 use super::{Given, Spec};
 use crate::control::Control;
 use crate::data::{ChunkView, Dense};
 use crate::error::Result;
 use crate::problem::{KernelFunction, Loss, ManyClass, Norm, Problem, Terms, TwoClass};
+use crate::solver::ways_out::End;
 use crate::solver::{self, Options};
 use rayon::prelude::*;
 use std::borrow::Cow;

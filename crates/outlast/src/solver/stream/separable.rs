@@ -55,6 +55,13 @@ impl Separable {
             .collect()
     }
 
+    /// The weighted l1 penalty that touches at a point.
+    pub(super) fn touching_at(&self, spec: &Spec, theta: &[f64]) -> Separable {
+        let rates = self.touching(spec, theta);
+        let of_columns = rates.chunks_exact(spec.order()).flat_map(|row| row[..spec.cols].iter().copied());
+        Separable { q: 1.0, rates: of_columns.collect() }
+    }
+
     /// The minimiser of the model whose matrix and gradient are those at `theta`.
     pub(super) fn step(&self, spec: &Spec, matrix: &[f64], gradient: &[f64], theta: &[f64]) -> Option<Vec<f64>> {
         let size = theta.len();

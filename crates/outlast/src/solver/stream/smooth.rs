@@ -8,12 +8,12 @@
 
 use super::band::Band;
 use super::newton::{Reached, Then};
-use super::rounds::{Best, SAME};
+use super::rounds::{Best, Descended, SAME, WIDEST};
 use super::sums::Sums;
 use super::together::Descent;
-use super::ways_out::End;
 use super::{Shape, Work};
 use crate::error::Result;
+use crate::solver::ways_out::End;
 use crate::solver::{Options, Status};
 
 /// Widths of the hinge's smoothing: the first, the last that is always reached, the last of all, and the factor from one to the next.
@@ -30,7 +30,7 @@ const UNSEEN: f64 = 1e-6;
 
 impl Work<'_> {
     /// The lowest of the ends that the starts lead to.
-    pub(super) fn smoothly(&mut self, mut starts: Vec<Vec<f64>>, options: &Options) -> Result<Best> {
+    pub(super) fn smoothly(&mut self, mut starts: Vec<Vec<f64>>, options: &Options, most: usize) -> Result<Best> {
         if starts.is_empty() {
             starts.push(vec![0.0; self.given.spec.size()]);
         }
@@ -52,6 +52,9 @@ impl Work<'_> {
             best = self.narrowed_by_other_ceilings(best, options)?;
         }
         if self.given.spec.shape == Shape::Margin && self.given.spec.ceiling.is_finite() {
+            if self.given.separable.is_some() && !self.given.spec.wide {
+                best = self.exactly(best, options, most)?;
+            }
             let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
             best.outliers = self.gather(&here, None, 0)?.outliers;
         }
@@ -60,6 +63,14 @@ impl Work<'_> {
 
     fn end_from(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
         if self.has_bound() { self.certified(start, options) } else { self.narrow(start, options) }
+    }
+
+    /// On from the end of a descent by the rows near the kinks, at most so many.
+    fn exactly(&mut self, best: Best, options: &Options, most: usize) -> Result<Best> {
+        let sums = self.statistics(&best.theta, LEAST)?;
+        let from = Descended { theta: best.theta.clone(), sums, trace: best.trace.clone() };
+        let end = self.rounds(from, WIDEST, options, most)?;
+        Ok(if end.objective < best.objective || end.gap < best.gap { end } else { best })
     }
 
     /// Out of a local minimum by descents with other ceilings.

@@ -13,6 +13,25 @@
 //! classes, so that one weighted Gram matrix sum v (x, 1)(x, 1)' for each pair (one in all for two classes) makes up the Hessian.
 
 use super::Spec;
+use crate::data::Chunk;
+
+/// Visits the terms of a few rows at theta: the row, the term and its slack.
+pub(super) fn each_term(spec: &Spec, rows: &Chunk, theta: &[f64], mut visit: impl FnMut(usize, &Term, f64)) {
+    let (folded, d, p) = (spec.folded(theta), spec.cols, spec.order());
+    let mut term = Term::new(spec);
+    let mut scores = vec![0.0; spec.functions];
+    for (row, &code) in rows.codes.iter().enumerate() {
+        let x = &rows.x[row * d..(row + 1) * d];
+        for (function, score) in scores.iter_mut().enumerate() {
+            let w = &folded[function * d..(function + 1) * d];
+            *score = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum::<f64>() + theta[function * p + d];
+        }
+        for &(anchor, _) in spec.terms(code) {
+            let slack = term.slacks(&scores, anchor);
+            visit(row, &term, slack);
+        }
+    }
+}
 
 /// One term: its slacks, and the smoothed loss with its derivatives.
 pub(super) struct Term {
@@ -71,7 +90,7 @@ impl Term {
     #[inline]
     pub(super) fn distance(&self, ceiling: f64) -> f64 {
         if let [z] = self.z[..] {
-            return if z > ceiling { z - ceiling } else { z.abs().min(ceiling - z.max(0.0)) };
+            return if z > 0.0 { z.min((z - ceiling).abs()) } else { -z };
         }
         let (mut first, mut second) = (0.0f64, f64::NEG_INFINITY);
         for &z in &self.z {
@@ -81,9 +100,9 @@ impl Term {
                 second = second.max(z);
             }
         }
-        // beyond the ceiling it does not matter which of them is the largest
+        // beyond the ceiling it does not matter which of them is the largest, and who comes from 0 meets a tie before the ceiling
         let tie = if first > ceiling { f64::INFINITY } else { first - second };
-        tie.min((first - ceiling).abs())
+        if first > 0.0 { tie.min((first - ceiling).abs()) } else { tie }
     }
 
     /// h_delta(z - lowered); q is what attains it.

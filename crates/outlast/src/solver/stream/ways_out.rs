@@ -1,57 +1,57 @@
-//! Ways out of local minima: some way down with another ceiling of the loss, and on from there with the own one. The lowest end counts, and the next ways begin
-//! there, as long as they lead lower. All of a turn go by the same passes.
+//! Ways out of local minima, on all rows and on the rows near the kinks.
+//!
+//! All ways of a turn on all rows go by the same passes. Where few rows lie near the kinks, what is left to choose is which of them are given up: then the rows near
+//! the kinks are gathered, as far from them as memory allows, and ways are followed on these beside the linear function that stands for all others. That takes no
+//! passes but one that gathers and one that tells what the end is worth on all rows.
 
+use super::band::Band;
+use super::rounds::Descended;
+use super::term::each_term;
 use super::together::Descent;
-use super::{Shape, Work};
+use super::{Given, Shape, Work};
 use crate::error::Result;
 
-/// Factors of the ceiling, how many turns there are at most, and the relative decrease that is worth another one.
-const CEILINGS: [f64; 8] = [0.6, 0.7, 0.85, 0.93, 1.07, 1.15, 1.4, 1.7];
-const TURNS: usize = 4;
-const WORTH: f64 = 1e-5;
+use crate::solver::Options;
+use crate::solver::linear::explore;
+use crate::solver::ways_out::{End, out};
+
 /// Rows up to which ways out are tried. With more there are fewer minima, and passes are dear.
 const MOST: u64 = 2_000_000;
 /// What is not worth a pass with another ceiling.
 const ROUGH: f64 = 1e-4;
-
-/// Where a descent has ended.
-pub(super) trait End: Send {
-    fn objective(&self) -> f64;
-
-    /// The end with what led to it before.
-    fn after(self, before: Self) -> Self;
-}
+/// Most gatherings, and multiplications of a step of Newton's method on the gathered rows.
+const GATHERINGS: usize = 8;
+const AFFORDABLE: usize = 100_000_000;
+/// Rows gathered for each coefficient, at least.
+const LEAST: usize = 4;
 
 impl Work<'_> {
-    /// Out of a local minimum; `way` is a descent with a ceiling times a factor, and on with the own one, or nothing where that meets another. Stays where ways are
-    /// not known, or passes too dear.
-    pub(super) fn out<'a, E: End + 'a>(
-        &mut self,
-        mut lowest: E,
-        way: impl Fn(&E, f64) -> Descent<'a, Option<E>>,
-    ) -> Result<E> {
+    /// Whether ways out are known, and passes not too dear.
+    fn has_ways_out(&self) -> bool {
         let is_bounded = match self.given.spec.shape {
             Shape::Capped { cap, .. } => cap.is_finite(),
             _ => self.given.spec.ceiling.is_finite(),
         };
-        if !is_bounded || self.given.spec.wide || self.given.survey.total() > MOST {
+        is_bounded && !self.given.spec.wide && self.given.survey.total() <= MOST
+    }
+
+    /// Out of a local minimum; `way` is a descent with a ceiling times a factor, and on with the own one, or nothing where that meets another.
+    pub(super) fn out<'a, E: End + Send + 'a>(
+        &mut self,
+        lowest: E,
+        way: impl Fn(&E, f64) -> Descent<'a, Option<E>>,
+    ) -> Result<E> {
+        if !self.has_ways_out() {
             return Ok(lowest);
         }
-        for _ in 0..TURNS {
-            if self.control.out_of_time() {
-                break;
-            }
+        let control = self.control;
+        out(lowest, control, |lowest, factors| {
             let mut ends = Vec::new();
-            for some in CEILINGS.chunks(self.given.side_by_side) {
-                ends.extend(self.together(some.iter().map(|factor| way(&lowest, *factor)).collect())?);
+            for some in factors.chunks(self.given.side_by_side) {
+                ends.extend(self.together(some.iter().map(|factor| way(lowest, *factor)).collect())?);
             }
-            let end = ends.into_iter().flatten().min_by(|a, b| a.objective().total_cmp(&b.objective()));
-            match end.filter(|end| end.objective() < lowest.objective() * (1.0 - WORTH)) {
-                Some(end) => lowest = end.after(lowest),
-                None => break,
-            }
-        }
-        Ok(lowest)
+            Ok(ends.into_iter().flatten().collect())
+        })
     }
 
     /// Something done roughly, with the ceiling times a factor.
@@ -67,5 +67,69 @@ impl Work<'_> {
         (self.given.spec.shape, self.given.spec.ceiling) = (shape, ceiling);
         (self.given.little, self.board) = (little, board);
         found
+    }
+
+    /// Out of a local minimum on the rows near the kinks, at most so many; sums are those with a width.
+    pub(super) fn out_nearby(
+        &mut self,
+        mut lowest: Descended,
+        width: f64,
+        options: &Options,
+        most: usize,
+    ) -> Result<Descended> {
+        let size = self.given.spec.size();
+        let rows = most.min(AFFORDABLE / (size * size));
+        if !self.has_ways_out() || rows < LEAST * size {
+            return Ok(lowest);
+        }
+        let reach = self.given.reach(&lowest.theta, rows);
+        let mut now = Band { theta: lowest.theta.clone(), half_width: reach, forced: Vec::new() };
+        for _ in 0..GATHERINGS {
+            if self.control.out_of_time() || now.forced.len() > most / 2 {
+                break;
+            }
+            let found = self.gather(&now, None, most)?;
+            if found.count > most {
+                break;
+            }
+            let x = self.rows_of(&found)?;
+            let lower = explore(&self.near(&found, &now, &x), &now.theta, options.seed, &self.control.silent())?;
+            let Some(theta) = lower else { break };
+            let there = Band { theta: self.given.held(theta), half_width: 0.0, forced: Vec::new() };
+            let found = self.gather(&there, Some(&now), most)?;
+            let objective = self.penalty(&there.theta) + found.loss;
+            if objective < lowest.objective() {
+                let sums = self.statistics(&there.theta, width)?;
+                let end = Descended { theta: there.theta, sums, trace: vec![objective] };
+                let is_worth = end.is_worth(&lowest);
+                lowest = end.after(lowest);
+                if !is_worth {
+                    break;
+                }
+                let half_width = self.given.reach(&lowest.theta, rows);
+                now = Band { theta: lowest.theta.clone(), half_width, forced: Vec::new() };
+            } else {
+                // what lies on this way was taken for affine
+                now.forced.extend_from_slice(&found.violators);
+                now.forced.sort_unstable();
+                now.forced.dedup();
+            }
+        }
+        Ok(lowest)
+    }
+}
+
+impl Given<'_> {
+    /// A distance from the kinks within which about half as many rows lie as may be gathered, as the sample tells.
+    fn reach(&self, theta: &[f64], rows: usize) -> f64 {
+        let sample = self.survey.sample();
+        let mut distances = Vec::new();
+        each_term(&self.spec, sample, theta, |_, term, _| distances.push(term.distance(self.spec.ceiling)));
+        let each = sample.rows() as f64 / self.survey.total().max(1) as f64;
+        let wanted = (0.5 * rows as f64 * each) as usize;
+        if wanted >= distances.len() {
+            return f64::INFINITY;
+        }
+        *distances.select_nth_unstable_by(wanted, f64::total_cmp).1
     }
 }

@@ -29,7 +29,7 @@ mod polish;
 mod smooth;
 mod truncated;
 
-pub(in crate::solver) use self::polish::polish;
+pub(in crate::solver) use self::polish::{explore, polish};
 
 use self::band::{Context, Guess, Pilot, Row};
 use self::certificate::{Certified, certify};

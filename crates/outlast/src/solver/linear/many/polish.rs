@@ -1,6 +1,6 @@
 //! As [`super::super::polish`], with k classes.
 
-use super::super::polish::{Near, Polished};
+use super::super::polish::{Near, Polished, explore_by};
 use super::band::Context;
 use super::certificate::certify;
 use super::dual::Dual;
@@ -16,15 +16,20 @@ const TIGHT: f64 = 1e-9;
 /// Most majorise-minimise steps.
 const STEPS: usize = 60;
 
-pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: &Control) -> Result<Polished> {
-    let widths = vec![0.0; near.anchors.len()];
-    let level = Level {
+/// Multipliers are of theta's own labels.
+fn begin(near: &Near, theta: &[f64]) -> Pair {
+    let dual = Dual::from_labels(near.anchors.to_vec(), near.classes);
+    Pair { theta: theta.to_vec(), dual, objective: 1.0, gap: f64::INFINITY, iterations: 0 }
+}
+
+fn level<'a>(near: &'a Near, widths: &'a [f32]) -> Level<'a> {
+    Level {
         x: near.x,
         unit: near.unit,
         codes: near.anchors,
         classes: near.classes,
         caps: near.caps,
-        widths: &widths,
+        widths,
         side: Side::Margin,
         ridge: near.ridge,
         linear: near.linear.clone(),
@@ -32,19 +37,34 @@ pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: 
         intercept: near.intercept,
         room: near.room,
         isa: Isa::detect(),
-    };
+    }
+}
+
+fn plan(ceiling: f64) -> truncated::Plan<'static> {
+    truncated::Plan { ceiling, tolerance: TIGHT, max_steps: STEPS, bases: None }
+}
+
+/// Down to a critical point of the loss with a ceiling.
+fn down(near: &Near, level: &Level, theta: &[f64], ceiling: f64, context: &Context) -> Result<truncated::End> {
+    truncated::follow(level, &begin(near, theta), near.reach.min(0.5).min(ceiling), plan(ceiling), context)
+}
+
+pub(in crate::solver) fn polish(near: &Near, theta: &[f64], seed: u64, control: &Control) -> Result<Polished> {
+    let widths = vec![0.0; near.anchors.len()];
+    let level = level(near, &widths);
     let context = Context { control, seed };
-    let begin = Pair {
-        theta: theta.to_vec(),
-        dual: Dual::from_labels(near.anchors.to_vec(), near.classes),
-        objective: 1.0,
-        gap: f64::INFINITY,
-        iterations: 0,
-    };
-    let plan = truncated::Plan { ceiling: near.ceiling, tolerance: TIGHT, max_steps: STEPS, bases: None };
-    let end = truncated::follow(&level, &begin, near.reach.min(0.5).min(near.ceiling), plan, &context)?;
+    let end = down(near, &level, theta, near.ceiling, &context)?;
     let kept = end.solved.as_ref().unwrap_or(&end.kept);
     let caps: Vec<f64> = near.caps.iter().zip(kept).map(|(cap, kept)| if *kept { *cap } else { 0.0 }).collect();
     let certified = certify(&Level { caps: &caps, ..level.clone() }, &end.pair, TIGHT, true);
     Ok(Polished { theta: certified.theta, gap: certified.gap.max(0.0) })
+}
+
+pub(in crate::solver) fn explore(near: &Near, theta: &[f64], seed: u64, control: &Control) -> Result<Option<Vec<f64>>> {
+    let widths = vec![0.0; near.anchors.len()];
+    let level = level(near, &widths);
+    let context = Context { control, seed };
+    let down = |theta: &[f64], ceiling: f64| Ok(down(near, &level, theta, ceiling, &context)?.pair.theta);
+    let value = |theta: &[f64]| truncated::value(&level, theta, plan(near.ceiling), &context);
+    explore_by(near.ceiling, theta, control, down, value)
 }

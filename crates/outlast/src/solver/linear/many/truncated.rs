@@ -125,6 +125,11 @@ pub(super) fn follow(level: &Level, from: &Pair, width: f64, plan: Plan, context
     steps(start, from, plan, context.control)
 }
 
+/// The truncated objective.
+pub(super) fn value(level: &Level, theta: &[f64], plan: Plan, context: &Context) -> f64 {
+    Trimmed::new(level, plan, theta, context).value()
+}
+
 /// Most of the way: descent on the smoothed loss, first over samples. Never above the start.
 fn smoothed(level: &Level, plain: &Pair, plan: Plan, context: &Context) -> Result<Start> {
     let bound = Trimmed::new(level, plan, &plain.theta, context).value();

@@ -1,0 +1,131 @@
+//! The exact end on gathered rows where the loss is truncated and the penalty is sum rate |w|^q, q <= 1: majorise-minimise steps on the rows near the kinks, beside
+//! the linear function that stands for all others, without a pass.
+//!
+//! Terms beyond the ceiling drop out of a step, and for q < 1 the penalty is replaced by the weighted l1 penalty that touches it. What is left is convex, and solved down to
+//! a lower bound (`bound`) as if the gathered rows were all there are; so the end has a duality gap.
+
+use super::band::{Band, Found};
+use super::passes::{Answer, Ask, Asking, Passes, Request, Told, unexpected};
+use super::rounds::TINY_WIDTH;
+use super::sums::State;
+use super::term::each_term;
+use super::{Separable, Spec, Work};
+use crate::control::Control;
+use crate::data::Chunk;
+use crate::error::Result;
+use crate::linalg::dot;
+use crate::solver::Options;
+use crate::solver::linear::Polished;
+
+/// Most steps.
+const STEPS: usize = 30;
+/// A relative decrease that is not worth a step.
+const LITTLE: f64 = 1e-9;
+
+/// Gathered terms beside a linear function of theta.
+struct Beside {
+    rows: Chunk,
+    cols: usize,
+    unit: f64,
+    /// In normalised units.
+    linear: Vec<f64>,
+    constant: f64,
+}
+
+impl Beside {
+    fn value(&self, theta: &[f64]) -> f64 {
+        self.constant + dot(&self.linear, theta)
+    }
+}
+
+impl Passes for Beside {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn pass(&mut self, request: &Request, _: &Control) -> Result<Answer> {
+        let mut answer = request.answer(&self.rows.view(), true)?;
+        for (ask, told) in request.asks.iter().zip(&mut answer.0) {
+            match (ask, told) {
+                (Ask::Statistics { states, .. }, Told::Statistics(sums)) => {
+                    for (sums, state) in sums.iter_mut().zip(states) {
+                        let value = self.value(&state.theta);
+                        sums.value += value;
+                        sums.loss += value;
+                        let slopes = self.linear.chunks_exact(self.cols + 1);
+                        for (sum, slope) in sums.gradient.chunks_exact_mut(self.cols + 1).zip(slopes) {
+                            // sums are those of the rows as they were read
+                            let (w, b) = (&slope[..self.cols], slope[self.cols]);
+                            sum.iter_mut().zip(w).for_each(|(sum, slope)| *sum += slope / self.unit);
+                            sum[self.cols] += b;
+                        }
+                    }
+                }
+                (Ask::Ray { ends, steps, .. }, Told::Values(values)) => {
+                    let [from, to] = [&ends[0], &ends[1]].map(|end| self.value(end));
+                    values.iter_mut().zip(steps).for_each(|(value, step)| *value += from + step * (to - from));
+                }
+                _ => return Err(unexpected()),
+            }
+        }
+        Ok(answer)
+    }
+}
+
+impl Work<'_> {
+    /// Descends on the gathered rows to a critical point.
+    pub(super) fn settle(&self, found: &Found, now: &Band, penalty: &Separable, options: &Options) -> Result<Polished> {
+        let control = self.control.silent();
+        let mut spec = self.given.spec.clone();
+        // a gathered row is one term
+        spec.terms = (0..spec.classes as u32).map(|anchor| vec![(anchor, 1.0)]).collect();
+        let convex = Spec { ceiling: f64::INFINITY, ..spec.clone() };
+        let mut rows = Beside {
+            rows: found.rows.clone(),
+            cols: spec.cols,
+            unit: spec.unit,
+            linear: found.linear.clone(),
+            constant: found.constant,
+        };
+        let mut kept = found.rows.weights.clone();
+        let (mut theta, mut lowest) = (now.theta.clone(), f64::INFINITY);
+        let mut gap = f64::INFINITY;
+        for _ in 0..STEPS {
+            let next = kept_at(&spec, &found.rows, &theta);
+            if next == kept && gap.is_finite() && penalty.q == 1.0 {
+                break;
+            }
+            kept = next;
+            rows.rows.weights.clone_from(&kept);
+            let mut given = self.given.clone();
+            given.separable = Some(penalty.touching_at(&spec, &theta));
+            given.spec = convex.clone();
+            let asking = Asking { passes: &mut rows, control: &control, count: 0 };
+            let end = given.work(asking, &control).certified(theta.clone(), options)?;
+            rows.rows.weights.clone_from(&found.rows.weights);
+            let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
+            let state = State { theta: end.theta.clone(), width: TINY_WIDTH };
+            let value = penalty.value(&spec, &end.theta) + asking.statistics(&spec, state)?.loss;
+            if !(value <= lowest) {
+                break;
+            }
+            let is_little = lowest - value <= LITTLE * value.abs();
+            (theta, lowest, gap) = (end.theta, value, end.gap * end.objective.abs());
+            if is_little || control.out_of_time() {
+                break;
+            }
+        }
+        Ok(Polished { theta, gap })
+    }
+}
+
+/// Caps of gathered terms, 0 for those beyond the ceiling.
+fn kept_at(spec: &Spec, rows: &Chunk, theta: &[f64]) -> Vec<f64> {
+    let mut kept = rows.weights.clone();
+    each_term(spec, rows, theta, |row, _, slack| {
+        if slack > spec.ceiling {
+            kept[row] = 0.0;
+        }
+    });
+    kept
+}
