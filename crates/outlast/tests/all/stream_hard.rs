@@ -55,6 +55,49 @@ fn gaps_of_absolute_values_are_bounds() {
     }
 }
 
+/// Truncated losses of many rows with a penalty next to which C is large: what is left to choose is which rows are given up.
+#[test]
+fn sparse_penalties_of_truncated_losses_end_certified_and_no_higher_than_in_memory() {
+    for (classes, cols, penalty) in [(2, 12, Penalty::L1), (2, 12, Penalty::Lq), (3, 6, Penalty::L1)] {
+        let data = data(30_000, cols, classes, 90 + cols as u64);
+        let method = linear(1.0).penalty(penalty).tol(1e-4);
+        let (found, wanted) = (data.stream(&method, &[11_000, 0, 3], None), data.in_memory(&method, None));
+        let (told, bound) = (&found.summary, wanted.summary.objective * (1.0 + 1e-4));
+        println!("{penalty:?} {classes}: {:e} {:e}", told.objective / wanted.summary.objective - 1.0, told.gap);
+        assert!(told.status == Status::Converged && told.gap <= 1e-4, "{:?} {:e}", told.status, told.gap);
+        assert!(told.objective <= bound, "{penalty:?} {classes}: {} is above {bound}", told.objective);
+        let power = |w: &f64| if penalty == Penalty::Lq { w.abs().powf(method.q) } else { w.abs() };
+        let written = weights(&found).iter().map(power).sum::<f64>() + data.loss(&found, |_| 1.0, own);
+        assert_near(told.objective, written, 1e-9);
+        assert!(told.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", told.trace);
+    }
+}
+
+/// Classes far apart and some wrong labels: few rows lie near a kink, and each of them is given up or not.
+#[test]
+fn rows_to_give_up_are_chosen_as_well_as_in_memory() {
+    for (classes, seed) in [(2, 3), (2, 4), (3, 5), (4, 6)] {
+        let (n, cols) = (30_000, 10);
+        let mut uniform = random(seed);
+        let mut normal = move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        let mut other = random(seed + 100);
+        let centres: Vec<f64> = (0..classes * cols).map(|_| 2.0 * normal()).collect();
+        let mut data = Data { cols, classes, x: Vec::new(), codes: Vec::new() };
+        for _ in 0..n {
+            let class = (other() * classes as f64) as usize;
+            data.x.extend((0..cols).map(|column| (centres[class * cols + column] + normal()) as f32));
+            data.codes.push(if other() < 0.05 { (other() * classes as f64) as u32 } else { class as u32 });
+        }
+        let method = linear(1.0).tol(1e-6);
+        let (found, wanted) = (data.stream(&method, &[9000, 1], None), data.in_memory(&method, None));
+        let (told, bound) = (&found.summary, wanted.summary.objective * (1.0 + 1e-4));
+        println!("{classes}: {:e} {}", told.objective / wanted.summary.objective - 1.0, told.outliers);
+        assert!(told.objective <= bound, "{classes} {seed}: {} is above {bound}", told.objective);
+        assert_near(told.objective, data.objective(&found, |_| 1.0, own), 1e-9);
+        assert!(told.outliers > 500 && told.status == Status::Converged, "{classes} {seed}: {:?}", told.status);
+    }
+}
+
 /// Columns of few values: there are few different rows, each very many times.
 #[test]
 fn rows_that_repeat_themselves_are_certified() {

@@ -51,7 +51,17 @@ impl Lq {
             task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
         }
         let options: Options = self.common.options(self.common.tol, None);
-        let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
+        // nor does the squared norm have any
+        let pilot = match self.q < 1.0 && !task.is_wide(rows.cols()) {
+            true => {
+                let squared = Task { penalty: None, starts: Vec::new(), ..task.clone() };
+                Some(stream::solve(rows, &prepared.survey, &squared, &options, &request.control)?)
+            }
+            false => None,
+        };
+        task.starts.extend(pilot.as_ref().map(|pilot| pilot.start(rows.shift())));
+        let mut found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
+        found.passes += pilot.map_or(0, |pilot| pilot.passes - prepared.survey.passes);
         let mut asked = Asked::of("lq", Loss::hinge().base().name(), Penalty::Lq.name(), &self.solver);
         (asked.summary.cost, asked.summary.cost_form) = (cost, CostForm::Direct.name().to_string());
         asked.details.set("q", self.q);

@@ -72,10 +72,11 @@ impl Truncated {
                 task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
             }
             if !task.is_wide(rows.cols()) && task.loss.truncation().is_some() {
-                task.starts.extend(pilot.map(|pilot| pilot.start(rows.shift())));
+                task.starts.extend(pilot.as_ref().map(|pilot| pilot.start(rows.shift())));
             }
         }
-        let found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
+        let mut found = stream::solve(rows, &prepared.survey, &task, &options, &request.control)?;
+        found.passes += pilot.map_or(0, |pilot| pilot.passes - prepared.survey.passes);
         let mut asked = Asked::of("truncated", task.loss.base().name(), self.penalty.name(), &self.solver);
         if self.penalty == Penalty::Lq {
             asked.details.set("q", self.q);

@@ -151,3 +151,77 @@ pub(super) fn explore_by(
     })?;
     Ok((end.objective < bound).then_some(end.theta))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dense;
+
+    const CEILING: f64 = 2.0;
+    const RIDGE: f64 = 0.05;
+    const CAP: f64 = 1.0;
+
+    /// A dozen rows on a line, one in four on the wrong side.
+    fn rows(seed: u64) -> (Vec<f64>, Vec<u32>) {
+        let mut state = 1u64 << 63 | seed;
+        let mut next = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        (0..12)
+            .map(|row| {
+                let side = if row % 2 == 0 { -1.0 } else { 1.0 };
+                let wrong = next() < 0.25;
+                (3.0 * (next() + 0.2) * side, u32::from((row % 2 == 1) != wrong))
+            })
+            .unzip()
+    }
+
+    fn objective(x: &[f64], codes: &[u32], [w, b]: [f64; 2]) -> f64 {
+        let slack = |(x, code): (&f64, &u32)| 1.0 - (w * x + b) * if *code == 1 { 1.0 } else { -1.0 };
+        0.5 * RIDGE * w * w + CAP * x.iter().zip(codes).map(|row| slack(row).clamp(0.0, CEILING)).sum::<f64>()
+    }
+
+    /// Where ways out lead next to a fine grid.
+    #[test]
+    fn ways_out_lead_to_the_lowest_point_of_a_few_rows() {
+        let (mut ends, mut left, mut lowest_of_all) = (0, 0, 0);
+        for seed in 1..=20 {
+            let (values, codes) = rows(seed);
+            let axis = |reach: i32| (-reach..=reach).map(|k| f64::from(k) * 0.02);
+            let points = axis(250).flat_map(|w| axis(400).map(move |b| [w, b]));
+            let lowest = points.map(|point| objective(&values, &codes, point)).fold(f64::INFINITY, f64::min);
+            let x = Dense::new(12, 1, &values[..]).unwrap();
+            let near = Near {
+                x: &x,
+                unit: 1.0,
+                anchors: &codes,
+                caps: &[CAP; 12],
+                classes: 2,
+                ridge: RIDGE,
+                linear: vec![0.0; 2],
+                constant: 0.0,
+                intercept: true,
+                ceiling: CEILING,
+                reach: 1.0,
+                metric: vec![values.iter().map(|x| CAP * x * x).sum(), 12.0 * CAP],
+                room: 1 << 20,
+            };
+            let control = Control::default();
+            for start in [[0.0, 0.0], [0.5, 0.5], [0.5, -0.5], [5.0, 0.0]] {
+                let end = polish(&near, &start, 0, &control).unwrap().theta;
+                let before = objective(&values, &codes, [end[0], end[1]]);
+                let lower = explore(&near, &end, 0, &control).unwrap();
+                left += usize::from(lower.is_some());
+                let after = lower.map_or(before, |end| objective(&values, &codes, [end[0], end[1]]));
+                assert!(after <= before, "{seed}: {after} from {before}");
+                ends += 1;
+                lowest_of_all += usize::from(after <= lowest * (1.0 + 1e-6));
+            }
+        }
+        assert!(left > 10, "only {left} local minima were left");
+        assert!(10 * lowest_of_all >= 9 * ends, "{lowest_of_all} of {ends}");
+    }
+}

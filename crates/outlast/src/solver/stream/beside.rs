@@ -21,6 +21,11 @@ use crate::solver::linear::Polished;
 const STEPS: usize = 30;
 /// A relative decrease that is not worth a step.
 const LITTLE: f64 = 1e-9;
+/// Relative gaps of the steps, and of the last one.
+const ROUGH: f64 = 1e-4;
+const EXACT: f64 = 1e-6;
+/// Steps of Newton's method for a width, which take no passes here.
+const MOST_EXACT: usize = 100;
 
 /// Gathered terms beside a linear function of theta.
 struct Beside {
@@ -88,32 +93,36 @@ impl Work<'_> {
             constant: found.constant,
         };
         let mut kept = found.rows.weights.clone();
-        let (mut theta, mut lowest) = (now.theta.clone(), f64::INFINITY);
-        let mut gap = f64::INFINITY;
+        let (mut theta, mut lowest, mut gap) = (now.theta.clone(), f64::INFINITY, f64::INFINITY);
+        let mut is_last = false;
         for _ in 0..STEPS {
             let next = kept_at(&spec, &found.rows, &theta);
-            if next == kept && gap.is_finite() && penalty.q == 1.0 {
+            let is_own = next == kept && gap.is_finite() && penalty.q == 1.0;
+            if is_own && is_last {
                 break;
             }
+            is_last |= is_own;
             kept = next;
             rows.rows.weights.clone_from(&kept);
             let mut given = self.given.clone();
             given.separable = Some(penalty.touching_at(&spec, &theta));
             given.spec = convex.clone();
             let asking = Asking { passes: &mut rows, control: &control, count: 0 };
-            let end = given.work(asking, &control).certified(theta.clone(), options)?;
+            let aim = if is_last { EXACT } else { ROUGH };
+            let end = given.work(asking, &control).certified_to(theta.clone(), aim, MOST_EXACT, options)?;
             rows.rows.weights.clone_from(&found.rows.weights);
             let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
             let state = State { theta: end.theta.clone(), width: TINY_WIDTH };
             let value = penalty.value(&spec, &end.theta) + asking.statistics(&spec, state)?.loss;
-            if !(value <= lowest) {
+            if !(value <= lowest + LITTLE * lowest.abs()) {
                 break;
             }
             let is_little = lowest - value <= LITTLE * value.abs();
             (theta, lowest, gap) = (end.theta, value, end.gap * end.objective.abs());
-            if is_little || control.out_of_time() {
+            if is_little && is_last || control.out_of_time() {
                 break;
             }
+            is_last |= is_little;
         }
         Ok(Polished { theta, gap })
     }
@@ -128,4 +137,54 @@ fn kept_at(spec: &Spec, rows: &Chunk, theta: &[f64]) -> Vec<f64> {
         }
     });
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::band::partition_band;
+    use super::super::sums::tests::{chunk, noise, spec};
+    use super::super::sums::{Sums, partition_statistics};
+    use super::*;
+
+    /// How far theta moves, and a distance that no score moves by then.
+    const STEP: f64 = 1e-3;
+    const FAR: f64 = 0.1;
+
+    #[test]
+    fn gathered_rows_change_by_what_all_rows_change() {
+        for classes in [2, 3] {
+            let (spec, all) = (spec(classes, 1.6), chunk(300, classes));
+            let mut noise = noise(11);
+            let theta: Vec<f64> = (0..spec.size()).map(|_| noise()).collect();
+            let moved: Vec<f64> = theta.iter().map(|theta| theta + STEP * noise()).collect();
+            let now = Band { theta: theta.clone(), half_width: FAR, forced: Vec::new() };
+            let mut found = partition_band(&all.view(), &spec, &now, None, 300 * classes, false);
+            assert!(found.count > 10 && found.count < 200 * classes, "{} are gathered", found.count);
+            spec.normalise(&mut found.linear);
+            let own = Spec { terms: (0..classes as u32).map(|anchor| vec![(anchor, 1.0)]).collect(), ..spec.clone() };
+            let mut beside = Beside {
+                rows: found.rows,
+                cols: spec.cols,
+                unit: spec.unit,
+                linear: found.linear,
+                constant: found.constant,
+            };
+            let control = Control::default();
+            let mut asking = Asking { passes: &mut beside, control: &control, count: 0 };
+            // windows that end before rows which are not gathered begin
+            let state = |theta: &[f64]| State { theta: theta.to_vec(), width: FAR };
+            let mut few = |theta: &[f64]| asking.statistics(&own, state(theta)).unwrap();
+            let whole = |theta: &[f64]| partition_statistics(&all.view(), &spec, &[state(theta)], false).remove(0);
+            let (few, whole) = ([few(&theta), few(&moved)], [whole(&theta), whole(&moved)]);
+            let change = |sums: &[_; 2], of: fn(&Sums) -> f64| of(&sums[1]) - of(&sums[0]);
+            for of in [|sums: &Sums| sums.value, |sums: &Sums| sums.loss] {
+                let (found, wanted) = (change(&few, of), change(&whole, of));
+                assert!((found - wanted).abs() <= 1e-10 * whole[0].loss, "{classes}: {found} and {wanted}");
+                assert!(wanted.abs() > 1e-6 * whole[0].loss, "{classes}: nothing has changed");
+            }
+            for (found, wanted) in few[1].gradient.iter().zip(&whole[1].gradient) {
+                assert!((found - wanted).abs() <= 1e-10 * (1.0 + wanted.abs()), "{classes}: {found} and {wanted}");
+            }
+        }
+    }
 }

@@ -27,6 +27,8 @@ use crate::solver::{Options, Status};
 
 /// Relative gap aimed at.
 const AIM: f64 = 1e-6;
+/// Steps for a width at most, where each is a pass.
+const STEPS: usize = 10;
 /// A width from which on derivatives are made exact.
 const NARROW: f64 = 0.01;
 /// Shares of the way to no smoothing that are looked at.
@@ -45,13 +47,18 @@ impl Work<'_> {
 
     /// Widths that fall, from a start, until the gap is small.
     pub(super) fn certified(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
+        self.certified_to(start, AIM.min(options.tolerance), STEPS, options)
+    }
+
+    /// The same until a gap, with so many steps for a width at most.
+    pub(super) fn certified_to(&mut self, start: Vec<f64>, aim: f64, steps: usize, options: &Options) -> Result<Best> {
         let mut theta = start;
         let (mut width, mut before): (f64, Option<(Vec<f64>, f64)>) = (FIRST, None);
         let (mut lowest, mut trace, mut bound) = (None, Vec::new(), f64::NEG_INFINITY);
         let status = loop {
             let sums = self.statistics(&theta, width)?;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
-            let then = if width <= NARROW { Then::Bound } else { Then::Nothing };
+            let then = if width <= NARROW { Then::Bound(steps) } else { Then::Nothing };
             let reached = self.descend(theta, sums, width, then)?;
             theta = reached.theta;
             self.lower(&theta, &reached.sums, &mut lowest, &mut trace);
@@ -71,7 +78,7 @@ impl Work<'_> {
                 }
             }
             let gap = lowest.as_ref().map_or(1.0, |(_, objective)| relative(*objective, bound));
-            if gap <= AIM.min(options.tolerance) {
+            if gap <= aim {
                 break Status::Converged;
             }
             if self.control.out_of_time() {

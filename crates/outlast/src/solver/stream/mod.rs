@@ -9,14 +9,14 @@
 //! the sums of parts add up to the sums of all, wherever the parts lie: [`Passes`] is all that the solver sees of them.
 //!
 //! Other losses ([`Shape`], `apart`) and penalties ([`Separable`]) take the steps 1 and 3 alone, from the starts they are given, until a lower bound is met (`bound`: convex problems) or smoothing can't be
-//! seen (`smooth`). For the hinge with the squared norm:
+//! seen (`smooth`); truncated losses with other penalties take step 4 as well (`beside`). For the hinge with the squared norm:
 //!
 //! 1. **Survey**, one pass: counts, scales, a sample of the rows drawn evenly; one more where a class is rare, for rows of it.
 //! 2. **Sample** (`sampled`): the in-memory solver on the sample, its caps made larger, gives a theta whose scores are off by about sqrt(p / sample). Where the loss
 //!    is truncated, several such thetas: different ends on the sample.
 //! 3. **Newton** (`newton`) on the smoothed truncated loss over all rows. A pass gives value, gradient and Hessian (`sums`); the
 //!    width of the smoothing falls from the sample's error to that of all rows. One to three passes for each width. Several starts are followed in the same
-//!    passes (`together`), and become one where they meet; the lowest end counts, or what other ceilings lead to from there.
+//!    passes (`together`), and become one where they meet; the lowest end counts, or what other ceilings lead to from there (`ways_out`).
 //! 4. **Bands** (`band`): one pass gathers the few rows near a kink; all others are affine there and become one linear function. The
 //!    in-memory solver finishes on the gathered rows: majorise-minimise steps, interior point, certificate. The next pass gathers at
 //!    the new theta, and sums up by how much rows were not what they were taken for; the inner duality gap and that sum are a duality

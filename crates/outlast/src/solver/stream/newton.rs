@@ -20,8 +20,7 @@ const MOST_TRUNCATED: usize = 12;
 const MOST_SMOOTH: usize = 100;
 /// Points of a ray.
 const RAY: usize = 12;
-/// Where derivatives have to be exact, and the rounding of values.
-const MOST_EXACT: usize = 10;
+/// The rounding of values.
 const ROUNDING: f64 = 1e-14;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
 const LITTLE: f64 = 1e-7;
@@ -41,8 +40,8 @@ pub(super) enum Then {
     Gathering(usize),
     /// Nothing.
     Nothing,
-    /// A lower bound is told of the derivatives, which have to be as exact as steps can make them.
-    Bound,
+    /// A lower bound is told of the derivatives, which have to be as exact as so many steps can make them.
+    Bound(usize),
 }
 
 /// Where a descent has ended.
@@ -60,12 +59,13 @@ impl Work<'_> {
     pub(super) fn descend(&mut self, mut theta: Vec<f64>, mut sums: Sums, width: f64, then: Then) -> Result<Reached> {
         let mut damping = LEAST_DAMPING;
         let smooth = matches!(self.given.spec.shape, Shape::Capped { power: 2.0, .. });
-        let (most, little) = match self.given.spec.ceiling.is_finite() {
-            _ if then == Then::Bound => (MOST_EXACT, ROUNDING * ROUNDING),
-            true => (MOST_TRUNCATED, LITTLE_TRUNCATED),
-            false if smooth => (MOST_SMOOTH, LITTLE),
-            false => (MOST_STEPS, LITTLE),
+        let (most, little) = match then {
+            Then::Bound(most) => (most, ROUNDING * ROUNDING),
+            _ if self.given.spec.ceiling.is_finite() => (MOST_TRUNCATED, LITTLE_TRUNCATED),
+            _ if smooth => (MOST_SMOOTH, LITTLE),
+            _ => (MOST_STEPS, LITTLE),
         };
+        let is_exact = matches!(then, Then::Bound(_));
         let (mut moved, mut idle) = (false, false);
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
@@ -78,7 +78,7 @@ impl Work<'_> {
                 continue;
             };
             let is_little = !(-slope > little.max(0.1 * self.given.little) * value.abs());
-            if self.control.out_of_time() || is_little && matches!(then, Then::Nothing | Then::Bound) {
+            if self.control.out_of_time() || is_little && (is_exact || then == Then::Nothing) {
                 break;
             }
             let along =
@@ -107,7 +107,7 @@ impl Work<'_> {
                 next_theta = along(length);
             }
             let mut next = self.statistics(&next_theta, width)?;
-            let rounding = if then == Then::Bound { ROUNDING * value.abs() } else { 0.0 };
+            let rounding = if is_exact { ROUNDING * value.abs() } else { 0.0 };
             if !(self.penalty(&next_theta) + next.value <= value + 1e-4 * length * slope + rounding) {
                 let steps: Vec<f64> = (1..=RAY).map(|k| length * 0.5f64.powi(k as i32)).collect();
                 let values = self.ray(&theta, &whole, &steps, width)?;
@@ -126,7 +126,7 @@ impl Work<'_> {
             }
             damping = if length < 0.3 { (10.0 * damping).clamp(1e-4, 1e3) } else { (0.1 * damping).max(LEAST_DAMPING) };
             (theta, sums, moved) = (next_theta, next, true);
-            if distance * length <= SMALL * width && length > 0.5 && !smooth && then != Then::Bound {
+            if distance * length <= SMALL * width && length > 0.5 && !smooth && !is_exact {
                 break;
             }
         }

@@ -33,8 +33,9 @@ const AHEAD: f64 = 16.0;
 const LEAST_BAND: f64 = 1e-9;
 /// How often a row of the sample is there on average where rows repeat themselves.
 const REPEATED: usize = 8;
-/// A relative decrease that is none.
+/// A relative decrease that is none, and one that may be rounding.
 const TRIFLE: f64 = 1e-9;
+const ROUNDING: f64 = 1e-13;
 
 /// Movement of the scores between two starts that are one.
 pub(super) const SAME: f64 = 1e-2;
@@ -214,6 +215,7 @@ impl Work<'_> {
             let told = objective * self.given.largest;
             self.control.report(Progress { stage: "stream", step: round, objective: told, gap });
             let lower = objective <= best.objective;
+            let falls = objective < best.objective * (1.0 - ROUNDING);
             // what is higher by no more than its gap is as good and certified
             if lower || gap <= aim && objective - best.objective <= gap * objective && best.gap > aim {
                 best.trace.retain(|value| *value > objective);
@@ -222,7 +224,7 @@ impl Work<'_> {
                 best.theta.clone_from(&now.theta);
                 (best.gap, best.outliers, best.gathered) = (gap, found.outliers, found.count);
             }
-            if gap <= aim || before.is_some() && found.violators.is_empty() && !lower {
+            if gap <= aim || before.is_some() && found.violators.is_empty() && !falls {
                 // what is left of the gap is the rounding of the solver in memory
                 best.status = Status::Inaccurate;
                 break;

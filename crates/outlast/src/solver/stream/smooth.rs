@@ -1,10 +1,10 @@
-//! Losses and penalties without an exact end on gathered rows: capped losses, and penalties sum rate |w|^q. Newton's method on the smoothed loss goes on until
-//! what the smoothing adds can't be seen.
+//! Capped losses, and penalties sum rate |w|^q: Newton's method on the smoothed loss goes on until what the smoothing adds can't be seen. Where the loss is truncated
+//! and the penalty is another than the squared norm, that is where rounds of gathering begin.
 //!
 //! A pass tells both the smoothed loss and the loss itself, so that what the smoothing adds is measured and not estimated: with rows spread evenly it is of
 //! the order of the squared width, next to the loss. The relative gap reported is that difference and the decrease that the last quadratic model
 //! promises, which for a convex problem is what is left, to second order; of several widths the one that tells the least. There is no dual point, and so no
-//! certificate.
+//! certificate of these ends.
 
 use super::band::Band;
 use super::newton::{Reached, Then};

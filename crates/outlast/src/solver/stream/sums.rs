@@ -371,7 +371,7 @@ pub(super) fn partition_ray(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::data::Chunk;
     use crate::linalg::Isa;
@@ -379,7 +379,7 @@ mod tests {
     /// Relative error of a central difference.
     const DIFFERENCE: f64 = 1e-6;
 
-    fn spec(classes: usize, ceiling: f64) -> Spec {
+    pub fn spec(classes: usize, ceiling: f64) -> Spec {
         let all =
             |class: u32| (0..classes as u32).map(|other| (other, if other == class { 1.0 } else { 0.3 })).collect();
         Spec {
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    fn noise(seed: u64) -> impl FnMut() -> f64 {
+    pub fn noise(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed | 1 << 63;
         move || {
             state ^= state << 13;
@@ -408,7 +408,7 @@ mod tests {
         }
     }
 
-    fn chunk(rows: usize, classes: usize) -> Chunk {
+    pub fn chunk(rows: usize, classes: usize) -> Chunk {
         let mut noise = noise(7);
         Chunk {
             first: 0,

@@ -63,7 +63,7 @@ pub struct Survey {
     rare: Chunk,
     stands_for: Vec<f64>,
     /// How many passes it took.
-    pub(super) passes: usize,
+    pub passes: usize,
 }
 
 /// Rows that stand for all of them alike, once weights are multiplied by all rows over those of the range that was asked for.
