@@ -98,6 +98,49 @@ fn rows_to_give_up_are_chosen_as_well_as_in_memory() {
     }
 }
 
+/// Columns that are 0 in nearly all rows and large in the others: most rows are equal, and very many lie at kinks.
+#[test]
+fn columns_with_heavy_tails_are_certified() {
+    for (classes, cols) in [(2, 12), (3, 20), (4, 8)] {
+        let data = heavy(30_000, cols, classes, 3 + classes as u64);
+        let plain = linear(1.0).truncation(Truncation::Off).tol(1e-4);
+        let lq = |q: f64| Lq::new(1.0).q(q).tol(1e-4);
+        let methods: [(&str, &dyn outlast::Estimator); 4] =
+            [("l2", &plain), ("l1", &plain.clone().penalty(Penalty::L1)), ("q = 1", &lq(1.0)), ("q = 1.5", &lq(1.5))];
+        for (name, method) in methods {
+            let (found, wanted) = (data.stream(method, &[25_000, 1], None), data.in_memory(method, None));
+            let (told, wanted) = (&found.summary, wanted.summary.objective);
+            println!("{classes} {name}: {:e} {:?} {:e}", told.objective / wanted - 1.0, told.status, told.gap);
+            assert_eq!(told.solver, "linear-stream");
+            assert!(told.status == Status::Converged && told.gap <= 1e-4, "{classes} {name}: {:e}", told.gap);
+            assert!(told.objective <= wanted * (1.0 + 1e-5), "{classes} {name}: {} is above {wanted}", told.objective);
+            assert!(
+                wanted >= told.objective * (1.0 - told.gap) * (1.0 - 1e-9),
+                "{classes} {name}: the gap is no bound"
+            );
+        }
+    }
+}
+
+/// Columns of which one value in a hundred is not 0, and exponential.
+fn heavy(rows: usize, cols: usize, classes: usize, seed: u64) -> Data {
+    let mut uniform = random(seed);
+    let weights: Vec<f64> = (0..classes * cols).map(|_| 4.0 * uniform() - 2.0).collect();
+    let mut data = Data { cols, classes, x: Vec::new(), codes: Vec::new() };
+    for _ in 0..rows {
+        let row: Vec<f64> =
+            (0..cols).map(|_| if uniform() < 0.01 { -100.0 * (1.0 - uniform()).ln() } else { 0.0 }).collect();
+        let score = |class: usize, noise: f64| -> f64 {
+            noise + weights[class * cols..(class + 1) * cols].iter().zip(&row).map(|(w, x)| w * x).sum::<f64>() / 100.0
+        };
+        let scores: Vec<f64> = (0..classes).map(|class| score(class, uniform())).collect();
+        let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0);
+        data.codes.push(if uniform() < 0.1 { (uniform() * classes as f64) as u32 } else { best as u32 });
+        data.x.extend(row.iter().map(|x| *x as f32));
+    }
+    data
+}
+
 /// Columns of few values: there are few different rows, each very many times.
 #[test]
 fn rows_that_repeat_themselves_are_certified() {

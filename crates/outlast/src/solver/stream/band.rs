@@ -72,16 +72,13 @@ fn hashed(x: &[f32], anchor: u32) -> u64 {
     x.iter().fold(mix(0, anchor), |hash, x| mix(hash, (x + 0.0).to_bits()))
 }
 
-/// Different terms of a chunk's first rows, as far as there are no more than so many.
-pub(super) fn different(chunk: &ChunkView, cols: usize, most: usize) -> usize {
-    let mut found = Found { most, ..Found::default() };
-    for row in 0..chunk.rows() {
-        found.gather(&chunk.x[row * cols..(row + 1) * cols], chunk.codes[row], 1.0);
-        if found.count > most {
-            break;
-        }
-    }
-    found.count
+/// How often each row is there; nothing where all of them differ.
+pub(super) fn how_often(rows: &Chunk, cols: usize) -> Vec<u32> {
+    let mut found: HashMap<u64, u32> = HashMap::with_capacity(rows.rows());
+    let hashes: Vec<u64> =
+        rows.codes.iter().enumerate().map(|(row, code)| hashed(&rows.x[row * cols..(row + 1) * cols], *code)).collect();
+    hashes.iter().for_each(|hash| *found.entry(*hash).or_default() += 1);
+    if found.len() == hashes.len() { Vec::new() } else { hashes.iter().map(|hash| found[hash]).collect() }
 }
 
 impl Found {

@@ -24,8 +24,6 @@ const LITTLE: f64 = 1e-9;
 /// Relative gaps of the steps, and of the last one.
 const ROUGH: f64 = 1e-4;
 const EXACT: f64 = 1e-6;
-/// Steps of Newton's method for a width, which take no passes here.
-const MOST_EXACT: usize = 100;
 
 /// Gathered terms beside a linear function of theta.
 struct Beside {
@@ -109,7 +107,7 @@ impl Work<'_> {
             given.spec = convex.clone();
             let asking = Asking { passes: &mut rows, control: &control, count: 0 };
             let aim = if is_last { EXACT } else { ROUGH };
-            let end = given.work(asking, &control).certified_to(theta.clone(), aim, MOST_EXACT, options)?;
+            let end = given.work(asking, &control).certified_to(theta.clone(), aim, options)?;
             rows.rows.weights.clone_from(&found.rows.weights);
             let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
             let state = State { theta: end.theta.clone(), width: TINY_WIDTH };

@@ -23,12 +23,11 @@ use super::sums::Sums;
 use super::{Separable, Shape, Spec, Work};
 use crate::error::Result;
 use crate::linalg::dot;
+use crate::solver::ways_out::End;
 use crate::solver::{Options, Status};
 
 /// Relative gap aimed at.
 const AIM: f64 = 1e-6;
-/// Steps for a width at most, where each is a pass.
-const STEPS: usize = 10;
 /// A width from which on derivatives are made exact.
 const NARROW: f64 = 0.01;
 /// Shares of the way to no smoothing that are looked at.
@@ -47,25 +46,34 @@ impl Work<'_> {
 
     /// Widths that fall, from a start, until the gap is small.
     pub(super) fn certified(&mut self, start: Vec<f64>, options: &Options) -> Result<Best> {
-        self.certified_to(start, AIM.min(options.tolerance), STEPS, options)
+        self.certified_to(start, AIM.min(options.tolerance), options)
     }
 
-    /// The same until a gap, with so many steps for a width at most.
-    pub(super) fn certified_to(&mut self, start: Vec<f64>, aim: f64, steps: usize, options: &Options) -> Result<Best> {
+    /// On from an end that is not certified, of a convex problem: where too many rows for the memory lie at the kinks.
+    pub(super) fn certified_after(&mut self, best: Best, options: &Options) -> Result<Best> {
+        let end = self.certified(best.theta.clone(), options)?;
+        let (bound, status, gap) = (end.objective * (1.0 - end.gap), end.status, best.gap);
+        let lowest = if end.objective < best.objective { end.after(best) } else { best };
+        let gap = relative(lowest.objective, bound).min(gap);
+        let status = if gap <= options.tolerance { Status::Converged } else { status };
+        Ok(Best { gap, status, ..lowest })
+    }
+
+    /// The same until a gap.
+    pub(super) fn certified_to(&mut self, start: Vec<f64>, aim: f64, options: &Options) -> Result<Best> {
+        let penalty = self.given.separable.clone().unwrap_or_else(|| Separable::squared(&self.given.spec));
         let mut theta = start;
         let (mut width, mut before): (f64, Option<(Vec<f64>, f64)>) = (FIRST, None);
         let (mut lowest, mut trace, mut bound) = (None, Vec::new(), f64::NEG_INFINITY);
         let status = loop {
             let sums = self.statistics(&theta, width)?;
             self.lower(&theta, &sums, &mut lowest, &mut trace);
-            let then = if width <= NARROW { Then::Bound(steps) } else { Then::Nothing };
+            let then = if width <= NARROW { Then::Bound } else { Then::Nothing };
             let reached = self.descend(theta, sums, width, then)?;
             theta = reached.theta;
             self.lower(&theta, &reached.sums, &mut lowest, &mut trace);
             let largest = self.given.survey.largest();
-            let own = self.given.separable.as_ref();
-            let told = own.map(|own| own.bound(&self.given.spec, largest, &theta, &reached.sums));
-            bound = bound.max(told.unwrap_or(f64::NEG_INFINITY));
+            bound = bound.max(penalty.bound(&self.given.spec, largest, &theta, &reached.sums));
             if let Some((from, wider)) = &before {
                 let beyond = width / (wider - width);
                 let steps = SHARES.map(|share| 1.0 + share * beyond);
@@ -109,32 +117,51 @@ fn relative(objective: f64, bound: f64) -> f64 {
 }
 
 impl Separable {
+    /// rho/2 |w|^2
+    fn squared(spec: &Spec) -> Separable {
+        Separable { q: 2.0, rates: vec![0.5 * spec.ridge; spec.functions * spec.cols] }
+    }
+
     /// A lower bound of the objective; `sums` are those at `theta`, normalised, and `largest` is the largest |x|.
     fn bound(&self, spec: &Spec, largest: f64, theta: &[f64], sums: &Sums) -> f64 {
         let (m, p) = (spec.functions, spec.order());
-        let column = |place: usize| (0..m).map(move |function| function * p + place);
         let objective = self.value(spec, theta) + sums.loss;
-        let along = dot(&sums.gradient, theta);
-        let rate = |at: usize| self.rates[at / p * spec.cols + at % p];
-        let columns = (0..spec.cols).map(|place| column(place).map(|at| (sums.gradient[at], rate(at))));
-        let mean = if m > 1 { column(p - 1).map(|at| sums.gradient[at]).sum::<f64>() / m as f64 } else { 0.0 };
+        // sum c q, and what the rest of the dual adds up to
+        let linear = sums.loss - sums.slackness - dot(&sums.gradient, theta);
+        let of_intercepts = || sums.gradient[p - 1..].iter().step_by(p).copied();
+        let mean = if m > 1 { of_intercepts().sum::<f64>() / m as f64 } else { 0.0 };
         let off: f64 = match spec.intercept {
             true => {
                 // beside a linear function P may be less than the penalty
                 let penalty = objective.max(self.value(spec, theta));
                 let farthest = m as f64 * (1.0 + 2.0 * largest * spec.unit * self.size(penalty));
-                column(p - 1).map(|at| (sums.gradient[at] - mean).abs() * (farthest + theta[at].abs())).sum()
+                let at = theta[p - 1..].iter().step_by(p);
+                of_intercepts().zip(at).map(|(g, b)| (g - mean).abs() * (farthest + b.abs())).sum()
             }
             false => 0.0,
         };
-        let bound = if self.q == 1.0 {
-            let worst = columns.map(|entries| beyond(m, entries)).fold(1.0, f64::max);
-            (sums.loss - sums.slackness - along - off) / worst
-        } else {
-            let conjugate: f64 = columns.map(|entries| conjugate(m, self.q, entries.collect())).sum();
-            objective - (sums.slackness + self.value(spec, theta) + along + conjugate + off)
-        };
+        let mut bound = self.dual(spec, &sums.gradient, linear - off);
+        if spec.shape == Shape::Apart && spec.intercept {
+            // the multipliers of a function make up its derivatives alone: smaller ones are balanced exactly
+            let least = of_intercepts().fold(f64::INFINITY, f64::min).max(0.0);
+            let functions = sums.gradient.chunks_exact(p);
+            let balanced =
+                functions.flat_map(|g| g.iter().map(|value| least / g[p - 1].max(f64::MIN_POSITIVE) * value));
+            bound = bound.max(self.dual(spec, &balanced.collect::<Vec<_>>(), m as f64 * least));
+        }
         if bound.is_finite() { bound.min(objective) } else { f64::NEG_INFINITY }
+    }
+
+    /// The value of the dual where multipliers sum up to `linear` and make up these derivatives.
+    fn dual(&self, spec: &Spec, gradient: &[f64], linear: f64) -> f64 {
+        let (m, p) = (spec.functions, spec.order());
+        let rate = |at: usize| self.rates[at / p * spec.cols + at % p];
+        let entries =
+            |place: usize| (0..m).map(move |function| function * p + place).map(|at| (gradient[at], rate(at)));
+        if self.q == 1.0 {
+            return linear / (0..spec.cols).map(|place| beyond(m, entries(place))).fold(1.0, f64::max);
+        }
+        linear - (0..spec.cols).map(|place| conjugate(m, self.q, entries(place).collect())).sum::<f64>()
     }
 
     /// The largest sum |w| of coefficients whose penalty is no more than so much.

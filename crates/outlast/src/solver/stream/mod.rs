@@ -49,7 +49,7 @@ pub use self::passes::Messages;
 pub use self::passes::{Answer, Local, Passes, Request};
 pub use self::survey::{Part, Survey, survey};
 
-use self::band::{Band, Found};
+use self::band::{Band, Found, how_often};
 use self::passes::Asking;
 use self::sums::{State, Sums};
 use self::together::Board;
@@ -254,6 +254,8 @@ impl Spec {
 struct Given<'a> {
     spec: Spec,
     survey: &'a Survey,
+    /// How often each row of the sample is there, where rows are gathered; nothing where all of them differ.
+    often: Vec<u32>,
     /// sum c x^2 of each column, and sum c.
     metric: Vec<f64>,
     /// The penalty in normalised units, unless it is rho/2 |w|^2.
@@ -518,7 +520,8 @@ impl<'a> Work<'a> {
         let one = if wide { 8 * survey.sample().x.len() } else { task.bytes(cols) };
         let side_by_side = (task.memory / DESCENT_SHARE / one.max(1)).max(1);
         let room = task.memory / if wide { SOLVER_SHARE.1 } else { SOLVER_SHARE.0 };
-        let given = Given { spec, survey, metric, separable, largest, little: 0.0, side_by_side, room };
+        let often = if wide || task.shape != Shape::Margin { Vec::new() } else { how_often(survey.sample(), cols) };
+        let given = Given { spec, survey, often, metric, separable, largest, little: 0.0, side_by_side, room };
         Ok(given.work(Asking { passes, control, count: survey.passes }, control))
     }
 }

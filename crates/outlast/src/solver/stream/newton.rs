@@ -4,7 +4,6 @@
 //! the metric of the columns' second moments, guards directions that no row of a window supports. A step goes no farther than the smoothing
 //! can tell; one that does not go down is replaced by the best of a dozen on the same ray, which one pass tells.
 
-use super::rounds::half_width;
 use super::sums::{Gram, Sums};
 use super::term::pair;
 use super::{Shape, Spec, Work};
@@ -20,6 +19,8 @@ const MOST_TRUNCATED: usize = 12;
 const MOST_SMOOTH: usize = 100;
 /// Points of a ray.
 const RAY: usize = 12;
+/// Where derivatives have to be exact: few where they are so after some, and a way to the next width that is not begun too early elsewhere.
+const MOST_EXACT: usize = 60;
 /// The rounding of values.
 const ROUNDING: f64 = 1e-14;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
@@ -40,8 +41,8 @@ pub(super) enum Then {
     Gathering(usize),
     /// Nothing.
     Nothing,
-    /// A lower bound is told of the derivatives, which have to be as exact as so many steps can make them.
-    Bound(usize),
+    /// A lower bound is told of the derivatives, which have to be as exact as steps can make them.
+    Bound,
 }
 
 /// Where a descent has ended.
@@ -60,12 +61,12 @@ impl Work<'_> {
         let mut damping = LEAST_DAMPING;
         let smooth = matches!(self.given.spec.shape, Shape::Capped { power: 2.0, .. });
         let (most, little) = match then {
-            Then::Bound(most) => (most, ROUNDING * ROUNDING),
+            Then::Bound => (MOST_EXACT, ROUNDING * ROUNDING),
             _ if self.given.spec.ceiling.is_finite() => (MOST_TRUNCATED, LITTLE_TRUNCATED),
             _ if smooth => (MOST_SMOOTH, LITTLE),
             _ => (MOST_STEPS, LITTLE),
         };
-        let is_exact = matches!(then, Then::Bound(_));
+        let is_exact = then == Then::Bound;
         let (mut moved, mut idle) = (false, false);
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
@@ -93,7 +94,8 @@ impl Work<'_> {
                 break;
             }
             // rows are gathered next: what counts is how near the minimum is, and not what is gained on the way
-            let is_far = matches!(then, Then::Gathering(rows) if distance > CLOSE * half_width(&sums, rows).min(width));
+            let close = |rows: usize| CLOSE * self.given.half_width(&theta, &sums, rows, width).min(width);
+            let is_far = matches!(then, Then::Gathering(rows) if distance > close(rows));
             if is_little && !is_far {
                 idle = !moved;
                 break;

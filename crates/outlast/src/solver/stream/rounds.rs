@@ -1,11 +1,12 @@
 //! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
 
-use super::band::{Band, Found, different};
+use super::band::{Band, Found};
 use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
+use super::term::each_term;
 use super::together::Descent;
-use super::{Spec, Task, Work};
+use super::{Given, Spec, Task, Work};
 use crate::control::Progress;
 use crate::data::Dense;
 use crate::error::Result;
@@ -22,6 +23,8 @@ const NARROWEST: f64 = 0.003;
 const NARROWING: f64 = 0.3;
 /// Most rounds of gathering.
 const ROUNDS: usize = 30;
+/// Ways back after which the path of widths is the shorter way, where it is one to a certificate.
+const RETREATS: usize = 4;
 /// A width that smooths nothing.
 pub(super) const TINY_WIDTH: f64 = 1e-12;
 /// The smallest width of Newton's method after a band led astray, and the halvings of the way back.
@@ -31,8 +34,8 @@ const HALVINGS: i32 = 14;
 const AHEAD: f64 = 16.0;
 /// A width of bands below which the rows that are left lie at a kink, more than can be gathered. None is narrower.
 const LEAST_BAND: f64 = 1e-9;
-/// How often a row of the sample is there on average where rows repeat themselves.
-const REPEATED: usize = 8;
+/// As far as any row is known to move.
+const FARTHEST: f64 = 1.0;
 /// A relative decrease that is none, and one that may be rounding.
 const TRIFLE: f64 = 1e-9;
 const ROUNDING: f64 = 1e-13;
@@ -116,7 +119,13 @@ impl Work<'_> {
             }
         };
         // what is left to go is less than the last width
-        self.rounds(lowest, last, options, most)
+        let best = self.rounds(lowest, last, options, most)?;
+        match best.status {
+            Status::IterationLimit | Status::Inaccurate if !self.given.spec.ceiling.is_finite() => {
+                self.certified_after(best, options)
+            }
+            _ => Ok(best),
+        }
     }
 
     /// Answers on the sample: to the loss itself, and to that which is not truncated unless it is the same.
@@ -196,13 +205,12 @@ impl Work<'_> {
             gathered: 0,
             status: Status::IterationLimit,
         };
-        let usual = half_width(&sums, most).min(reach);
-        // rows that differ may be few enough to be gathered all
-        let first = if self.repeats(most) { f64::INFINITY } else { usual };
-        let mut now = Band { theta, half_width: first, forced: Vec::new() };
+        let half_width = self.given.half_width(&theta, &sums, most, reach);
+        let mut now = Band { theta, half_width, forced: Vec::new() };
         drop(sums);
         // what the last solve was made of, and the gap it came with
         let mut before: Option<(Band, f64)> = None;
+        let mut retreats = 0;
         for round in 0..ROUNDS {
             if self.control.out_of_time() {
                 best.status = Status::TimeLimit;
@@ -230,6 +238,10 @@ impl Work<'_> {
                 break;
             }
             if before.is_some() && !lower {
+                retreats += 1;
+                if retreats == RETREATS && !self.given.spec.ceiling.is_finite() {
+                    break;
+                }
                 // too far for what was taken for affine: the best point on the way, and down from there
                 let Some((theta, sums)) = self.retreat(&best, &now)? else {
                     best.status = Status::Inaccurate;
@@ -242,7 +254,8 @@ impl Work<'_> {
                     best.theta.clone_from(&theta);
                     (best.objective, best.gap) = (objective, f64::INFINITY);
                 }
-                now = Band { theta, half_width: half_width(&sums, most), forced: Vec::new() };
+                let half_width = self.given.half_width(&theta, &sums, most, FARTHEST);
+                now = Band { theta, half_width, forced: Vec::new() };
                 before = None;
                 continue;
             }
@@ -255,7 +268,7 @@ impl Work<'_> {
             }
             if found.count > most {
                 // fewer rows, at the same place
-                now.half_width = if now.half_width.is_finite() { 0.5 * now.half_width } else { usual };
+                now.half_width = (0.5 * now.half_width).min(FARTHEST);
                 if now.half_width < LEAST_BAND {
                     best.status = Status::Inaccurate;
                     break;
@@ -270,15 +283,9 @@ impl Work<'_> {
         if best.gap <= options.tolerance {
             best.status = Status::Converged;
         }
-        best.gap = if best.gap.is_finite() { best.gap } else { 1.0 };
+        // 0 is a bound
+        best.gap = best.gap.min(1.0);
         Ok(best)
-    }
-
-    /// Whether the sample's rows are so few different ones, each many times, that those of all rows are likely to be few.
-    fn repeats(&self, most: usize) -> bool {
-        let sample = self.given.survey.sample();
-        let few = most.min(sample.rows() / REPEATED);
-        different(&sample.view(), self.given.spec.cols, few) <= few
     }
 
     /// The lowest point on the way from the best to one that is higher, then Newton's method with a width below that of the band that
@@ -345,14 +352,40 @@ pub(super) fn error(spec: &Spec, rows: f64) -> f64 {
     3.0 * (spec.size() as f64 / rows.max(1.0)).sqrt()
 }
 
-/// The largest width within which no more rows lie than can be gathered.
-pub(super) fn half_width(sums: &Sums, most: usize) -> f64 {
-    // room for rows that change sides
-    let most = most as u64 / 2;
-    match sums.within.iter().position(|&count| count <= most) {
-        // as much as any row can move
-        Some(0) => 1.0,
-        Some(halvings) => (-(halvings as f64)).exp2(),
-        None => (-(sums.within.len() as f64)).exp2(),
+impl Given<'_> {
+    /// A width of the band within which no more rows lie than can be gathered.
+    pub(super) fn half_width(&self, theta: &[f64], sums: &Sums, most: usize, reach: f64) -> f64 {
+        // room for rows that change sides
+        let most = most / 2;
+        // counted as often as they are there
+        let all = match sums.within.iter().position(|&count| count <= most as u64) {
+            Some(halvings) => FARTHEST * 0.5f64.powi(halvings as i32),
+            None => FARTHEST * 0.5f64.powi(sums.within.len() as i32),
+        };
+        // equal ones are gathered once
+        let different = if self.often.is_empty() { 0.0 } else { self.reach(theta, most) };
+        all.min(reach).max(different)
+    }
+
+    /// A distance from the kinks within which so many different terms lie, as the sample tells: a row that is there once stands for as many others as there are for each of the sample, and
+    /// one that is there more often for itself.
+    pub(super) fn reach(&self, theta: &[f64], wanted: usize) -> f64 {
+        let sample = self.survey.sample();
+        let each = self.survey.total() as f64 / sample.rows().max(1) as f64;
+        let mut terms = Vec::new();
+        each_term(&self.spec, sample, theta, |row, term, _| {
+            let stands_for = match self.often.get(row) {
+                None | Some(1) => each,
+                Some(times) => 1.0 / f64::from(*times),
+            };
+            terms.push((term.distance(self.spec.ceiling), stands_for));
+        });
+        terms.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut count = 0.0;
+        let enough = |(_, stands_for): &(f64, f64)| {
+            count += stands_for;
+            count > wanted as f64
+        };
+        terms.into_iter().find(enough).map_or(f64::INFINITY, |(distance, _)| distance)
     }
 }

@@ -6,9 +6,8 @@
 
 use super::band::Band;
 use super::rounds::Descended;
-use super::term::each_term;
 use super::together::Descent;
-use super::{Given, Shape, Work};
+use super::{Shape, Work};
 use crate::error::Result;
 
 use crate::solver::Options;
@@ -82,7 +81,7 @@ impl Work<'_> {
         if !self.has_ways_out() || rows < LEAST * size {
             return Ok(lowest);
         }
-        let reach = self.given.reach(&lowest.theta, rows);
+        let reach = self.given.reach(&lowest.theta, rows / 2);
         let mut now = Band { theta: lowest.theta.clone(), half_width: reach, forced: Vec::new() };
         for _ in 0..GATHERINGS {
             if self.control.out_of_time() || now.forced.len() > most / 2 {
@@ -106,7 +105,7 @@ impl Work<'_> {
                 if !is_worth {
                     break;
                 }
-                let half_width = self.given.reach(&lowest.theta, rows);
+                let half_width = self.given.reach(&lowest.theta, rows / 2);
                 now = Band { theta: lowest.theta.clone(), half_width, forced: Vec::new() };
             } else {
                 // what lies on this way was taken for affine
@@ -116,20 +115,5 @@ impl Work<'_> {
             }
         }
         Ok(lowest)
-    }
-}
-
-impl Given<'_> {
-    /// A distance from the kinks within which about half as many rows lie as may be gathered, as the sample tells.
-    fn reach(&self, theta: &[f64], rows: usize) -> f64 {
-        let sample = self.survey.sample();
-        let mut distances = Vec::new();
-        each_term(&self.spec, sample, theta, |_, term, _| distances.push(term.distance(self.spec.ceiling)));
-        let each = sample.rows() as f64 / self.survey.total().max(1) as f64;
-        let wanted = (0.5 * rows as f64 * each) as usize;
-        if wanted >= distances.len() {
-            return f64::INFINITY;
-        }
-        *distances.select_nth_unstable_by(wanted, f64::total_cmp).1
     }
 }
