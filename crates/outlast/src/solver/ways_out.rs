@@ -4,8 +4,8 @@
 use crate::control::Control;
 use crate::error::Result;
 
-/// Factors of the ceiling, how many turns there are at most, and the relative decrease that is worth another one.
-const CEILINGS: [f64; 10] = [0.5, 0.7, 0.85, 0.93, 1.07, 1.15, 1.4, 2.0, 3.0, 5.0];
+/// Factors of the ceiling, those first that some are enough of, how many turns there are at most, and the relative decrease that is worth another one.
+const CEILINGS: [f64; 10] = [0.7, 1.4, 0.5, 2.0, 0.85, 1.15, 3.0, 0.93, 5.0, 1.07];
 const TURNS: usize = 4;
 const WORTH: f64 = 1e-5;
 
@@ -18,7 +18,7 @@ pub(super) trait End: Sized {
 
     /// Whether it is lower than another by enough for another turn.
     fn is_worth(&self, before: &Self) -> bool {
-        self.objective() < before.objective() * (1.0 - WORTH)
+        before.objective() - self.objective() > WORTH * before.objective().abs()
     }
 }
 

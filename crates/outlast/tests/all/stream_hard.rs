@@ -1,10 +1,15 @@
 //! Rows in chunks that are hard: at kinks in great numbers, far from the others, with columns that no row of a class uses.
 
 use crate::stream_data::*;
-use outlast::{Lq, Penalty, Status, Truncation};
+use outlast::model::StreamRequest;
+use outlast::solver::stream::MOST_SENT;
+use outlast::{Control, Estimator, Lq, Penalty, Status, Truncation};
+use std::time::{Duration, Instant};
 
 /// Relative difference allowed between objectives of convex problems.
 const SAME: f64 = 1e-6;
+/// Passes of a fit along the path of widths.
+const MOST_PASSES: f64 = 300.0;
 
 /// sum |w|^q + C times the hinge of Lee, Lin and Wahba, or the hinge of two classes, written out.
 fn objective(data: &Data, model: &outlast::Model, c: f64, q: f64) -> f64 {
@@ -105,13 +110,20 @@ fn columns_with_heavy_tails_are_certified() {
         let data = heavy(30_000, cols, classes, 3 + classes as u64);
         let plain = linear(1.0).truncation(Truncation::Off).tol(1e-4);
         let lq = |q: f64| Lq::new(1.0).q(q).tol(1e-4);
-        let methods: [(&str, &dyn outlast::Estimator); 4] =
+        let methods: [(&str, &dyn Estimator); 4] =
             [("l2", &plain), ("l1", &plain.clone().penalty(Penalty::L1)), ("q = 1", &lq(1.0)), ("q = 1.5", &lq(1.5))];
         for (name, method) in methods {
             let (found, wanted) = (data.stream(method, &[25_000, 1], None), data.in_memory(method, None));
             let (told, wanted) = (&found.summary, wanted.summary.objective);
-            println!("{classes} {name}: {:e} {:?} {:e}", told.objective / wanted - 1.0, told.status, told.gap);
+            println!(
+                "{classes} {name}: {:e} {:e} {:?}",
+                told.objective / wanted - 1.0,
+                told.gap,
+                told.details.get("passes")
+            );
             assert_eq!(told.solver, "linear-stream");
+            let passes = told.details.get("passes").unwrap();
+            assert!(passes <= MOST_PASSES, "{classes} {name}: {passes} passes");
             assert!(told.status == Status::Converged && told.gap <= 1e-4, "{classes} {name}: {:e}", told.gap);
             assert!(told.objective <= wanted * (1.0 + 1e-5), "{classes} {name}: {} is above {wanted}", told.objective);
             assert!(
@@ -139,6 +151,32 @@ fn heavy(rows: usize, cols: usize, classes: usize, seed: u64) -> Data {
         data.x.extend(row.iter().map(|x| *x as f32));
     }
     data
+}
+
+/// A limit that passes while a fit with many ends looks for ways out: it ends soon, with an answer.
+#[test]
+fn ways_out_end_in_time() {
+    let data = data(60_000, 4, 3, 60_001);
+    for limit in [0.0, 0.2, 1.0] {
+        let mut rows = data.parts(&[20_000], None);
+        let control = Control::default().time_limit(Duration::from_secs_f64(limit));
+        let classes = data.names();
+        let request =
+            StreamRequest { classes: &classes, feature_names: None, memory: MEMORY, sums: MOST_SENT, control };
+        let from = Instant::now();
+        let found = linear(1.0).fit_chunks(&mut rows, &request);
+        let seconds = from.elapsed().as_secs_f64();
+        match found {
+            Ok(model) => {
+                let told = &model.summary;
+                println!("{limit}: {seconds} s, {:?}", told.status);
+                assert!(told.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", told.trace);
+                assert_near(told.objective, data.objective(&model, |_| 1.0, own), 1e-9);
+            }
+            Err(error) => assert!(limit == 0.0 && error.to_string().contains("time limit"), "{error}"),
+        }
+        assert!(seconds < limit + 10.0, "{seconds} s for {limit} s");
+    }
 }
 
 /// Columns of few values: there are few different rows, each very many times.

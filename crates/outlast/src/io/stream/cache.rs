@@ -8,7 +8,7 @@
 //!
 //! All little-endian. One block at a time is mapped into memory, checked and turned into a chunk: mapped pages count towards the resident set, which is to stay within bounds.
 //! The file has no name where the system can do that, so that nobody cuts it off while it is mapped, and goes with the process, however that ends; its length is looked at
-//! before every block all the same.
+//! before every block all the same. A disk that can't be read ends the process, as it does with every mapped file.
 
 use crate::data::{Chunk, Chunks};
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! The L_q machine.
 
 use super::super::{CostForm, Estimator, Lq, Model};
+use super::truncated::PILOT;
 use super::{Asked, First, StreamRequest, check_request, in_memory, prepare, refuse, start_of};
 use crate::data::FeatureMap;
 use crate::error::Result;
@@ -51,10 +52,11 @@ impl Lq {
             task.starts.extend(start_of(prepared.on_sample(&convex, request)?));
         }
         let options: Options = self.common.options(self.common.tol, None);
-        // nor does the squared norm have any
+        // where zeros are for good, another start that has none
         let pilot = match self.q < 1.0 && !task.is_wide(rows.cols()) {
             true => {
                 let squared = Task { penalty: None, starts: Vec::new(), ..task.clone() };
+                let options = Options { tolerance: PILOT, ..options.clone() };
                 Some(stream::solve(rows, &prepared.survey, &squared, &options, &request.control)?)
             }
             false => None,

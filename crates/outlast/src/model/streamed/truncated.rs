@@ -9,6 +9,9 @@ use crate::problem::{Kernel, Penalty};
 use crate::solver::Options;
 use crate::solver::stream::{self, Passes, Separable, Shape, Task};
 
+/// Tolerance of an answer that another descent begins with.
+pub(super) const PILOT: f64 = 1e-2;
+
 impl Truncated {
     /// [`Estimator::fit_passes`] of this method.
     pub(in crate::model) fn stream(&self, rows: &mut dyn Passes, request: &StreamRequest) -> Result<Model> {
@@ -52,7 +55,12 @@ impl Truncated {
             Penalty::AdaptiveL1 => true,
         };
         let pilot = match has_pilot {
-            true => Some(stream::solve(rows, &prepared.survey, &task, &options, &request.control)?),
+            true => {
+                // as exact as the answer where rates are made of it, else a start
+                let tolerance = if self.penalty == Penalty::AdaptiveL1 { options.tolerance } else { PILOT };
+                let options = Options { tolerance, ..options.clone() };
+                Some(stream::solve(rows, &prepared.survey, &task, &options, &request.control)?)
+            }
             false => None,
         };
         if self.penalty != Penalty::L2 {

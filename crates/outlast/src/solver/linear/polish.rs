@@ -145,6 +145,9 @@ pub(super) fn explore_by(
         let way = |factor: &f64| down(&down(&lowest.theta, factor * ceiling)?, ceiling).map(point);
         let mut ends = Vec::new();
         for some in factors.chunks(AT_ONCE) {
+            if control.out_of_time() {
+                break;
+            }
             ends.extend(some.par_iter().map(way).collect::<Result<Vec<_>>>()?);
         }
         Ok(ends)

@@ -118,7 +118,8 @@ impl Found {
         self.constant += other.constant;
         self.wrong += other.wrong;
         self.count += other.count - other.rows.rows();
-        let d = other.rows.x.len() / other.rows.rows().max(1);
+        let rows = if other.rows.codes.is_empty() { &self.rows } else { &other.rows };
+        let d = rows.x.len() / rows.rows().max(1);
         if self.places.is_empty() {
             // they came as bytes
             for row in 0..self.rows.rows() {
@@ -205,4 +206,35 @@ pub(super) fn partition_band(
     let mut total = Found::new(spec, most);
     sweep(chunk, spec, &thetas, parallel, new, visit).into_iter().for_each(|part| total.add(part.0));
     total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sums::tests::{chunk, spec};
+    use super::*;
+
+    #[test]
+    fn equal_rows_are_counted() {
+        let rows =
+            Chunk { x: vec![1.0, 0.0, 1.0, -0.0, 2.0, 0.0, 1.0, 0.0], codes: vec![0, 0, 0, 1], ..Chunk::default() };
+        assert_eq!(how_often(&rows, 2), [2, 2, 1, 1]);
+        let all_differ = Chunk { codes: vec![0, 1, 0, 1], x: vec![1.0, 1.0, 2.0, 2.0], ..Chunk::default() };
+        assert!(how_often(&all_differ, 1).is_empty());
+    }
+
+    /// In whatever order parts come, some of them without rows near a kink: equal ones meet.
+    #[test]
+    fn equal_rows_of_parts_are_gathered_once() {
+        let (spec, all) = (spec(2, f64::INFINITY), chunk(200, 2));
+        let now = Band { theta: vec![0.1; spec.size()], half_width: f64::INFINITY, forced: Vec::new() };
+        let nothing = Band { half_width: -1.0, ..now.clone() };
+        let found = |band: &Band| partition_band(&all.view(), &spec, band, None, 1000, false);
+        let once = found(&now);
+        let mut sum = once.clone();
+        sum.places.clear();
+        sum.add(found(&nothing));
+        sum.add(found(&now));
+        assert!(once.count > 100 && sum.count == once.count, "{} and {}", once.count, sum.count);
+        assert_eq!(sum.rows.weights.iter().sum::<f64>(), 2.0 * once.rows.weights.iter().sum::<f64>());
+    }
 }

@@ -21,9 +21,10 @@ use crate::solver::linear::Polished;
 const STEPS: usize = 30;
 /// A relative decrease that is not worth a step.
 const LITTLE: f64 = 1e-9;
-/// Relative gaps of the steps, and of the last one.
+/// Relative gap of the steps until none leads lower, that of the ones after them, and the share of the tolerance that it is at most: all rows are to be certified.
 const ROUGH: f64 = 1e-4;
 const EXACT: f64 = 1e-6;
+const SHARE: f64 = 0.3;
 
 /// Gathered terms beside a linear function of theta.
 struct Beside {
@@ -90,37 +91,36 @@ impl Work<'_> {
             linear: found.linear.clone(),
             constant: found.constant,
         };
-        let mut kept = found.rows.weights.clone();
         let (mut theta, mut lowest, mut gap) = (now.theta.clone(), f64::INFINITY, f64::INFINITY);
-        let mut is_last = false;
-        for _ in 0..STEPS {
-            let next = kept_at(&spec, &found.rows, &theta);
-            let is_own = next == kept && gap.is_finite() && penalty.q == 1.0;
-            if is_own && is_last {
-                break;
+        let exact = EXACT.min(SHARE * options.tolerance);
+        for aim in [ROUGH.max(exact), exact] {
+            let mut kept: Option<Vec<f64>> = None;
+            for _ in 0..STEPS {
+                let next = kept_at(&spec, &found.rows, &theta);
+                if kept.as_ref() == Some(&next) && penalty.q == 1.0 {
+                    break;
+                }
+                rows.rows.weights.clone_from(kept.insert(next));
+                let mut given = self.given.clone();
+                given.separable = Some(penalty.touching_at(&spec, &theta));
+                given.spec = convex.clone();
+                let mut work = given.work(Asking { passes: &mut rows, control: &control, count: 0 }, &control);
+                // where they were gathered the rows cost what all rows cost
+                work.given.level = work.penalty(&now.theta) + work.statistics(&now.theta, TINY_WIDTH)?.loss;
+                let end = work.certified_to(theta.clone(), aim, options)?;
+                rows.rows.weights.clone_from(&found.rows.weights);
+                let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
+                let state = State { theta: end.theta.clone(), width: TINY_WIDTH };
+                let value = penalty.value(&spec, &end.theta) + asking.statistics(&spec, state)?.loss;
+                if !(value <= lowest + LITTLE * lowest.abs()) {
+                    break;
+                }
+                let is_little = lowest - value <= LITTLE * value.abs();
+                (theta, lowest, gap) = (end.theta, value, end.gap * end.objective.abs());
+                if is_little || control.out_of_time() {
+                    break;
+                }
             }
-            is_last |= is_own;
-            kept = next;
-            rows.rows.weights.clone_from(&kept);
-            let mut given = self.given.clone();
-            given.separable = Some(penalty.touching_at(&spec, &theta));
-            given.spec = convex.clone();
-            let asking = Asking { passes: &mut rows, control: &control, count: 0 };
-            let aim = if is_last { EXACT } else { ROUGH };
-            let end = given.work(asking, &control).certified_to(theta.clone(), aim, options)?;
-            rows.rows.weights.clone_from(&found.rows.weights);
-            let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
-            let state = State { theta: end.theta.clone(), width: TINY_WIDTH };
-            let value = penalty.value(&spec, &end.theta) + asking.statistics(&spec, state)?.loss;
-            if !(value <= lowest + LITTLE * lowest.abs()) {
-                break;
-            }
-            let is_little = lowest - value <= LITTLE * value.abs();
-            (theta, lowest, gap) = (end.theta, value, end.gap * end.objective.abs());
-            if is_little && is_last || control.out_of_time() {
-                break;
-            }
-            is_last |= is_little;
         }
         Ok(Polished { theta, gap })
     }

@@ -1,4 +1,5 @@
-//! The hinge without truncation and a penalty sum rate |w|^q, q >= 1: a convex problem, followed down until a lower bound certifies the end.
+//! The hinge without truncation and a penalty sum rate |w|^q, q >= 1: a convex problem, followed down until a lower bound certifies the end. With the squared norm that is
+//! what is left where gathering does not end, and of a truncated loss it is a majorise-minimise step on gathered rows (`beside`).
 //!
 //! As the width of the smoothing falls its minimiser moves along a path that is straight as long as no row enters or leaves a window. So the ends of two widths
 //! tell where the next one lies, and about where that of no smoothing does: what is lowest on that line counts. Where very many rows lie at a kink together, as those of a
@@ -12,7 +13,7 @@
 //! ```
 //!
 //! For q = 1 the conjugate is 0 where no derivative exceeds its rate, and infinite elsewhere: multipliers times a factor below 1 are feasible as well, and the
-//! largest is taken. For q > 1 it is finite everywhere; of several functions it is the least over a number for each column. What is left of G_b counts by how far off the optimal
+//! largest is taken. (Those of rows that stand behind a linear function count among them: the bound is one of the problem of all rows.) For q > 1 it is finite everywhere; of several functions it is the least over a number for each column. What is left of G_b counts by how far off the optimal
 //! intercepts can be: they lie at kinks, and the penalty of the optimal w is no more than P.
 
 use super::columns::beyond;
@@ -20,7 +21,7 @@ use super::newton::Then;
 use super::rounds::{Best, TINY_WIDTH};
 use super::smooth::{FIRST, LEAST, NARROWING};
 use super::sums::Sums;
-use super::{Separable, Shape, Spec, Work};
+use super::{Given, Separable, Shape, Spec, Work};
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::solver::ways_out::End;
@@ -72,8 +73,7 @@ impl Work<'_> {
             let reached = self.descend(theta, sums, width, then)?;
             theta = reached.theta;
             self.lower(&theta, &reached.sums, &mut lowest, &mut trace);
-            let largest = self.given.survey.largest();
-            bound = bound.max(penalty.bound(&self.given.spec, largest, &theta, &reached.sums));
+            bound = bound.max(penalty.bound(&self.given, &theta, &reached.sums));
             if let Some((from, wider)) = &before {
                 let beyond = width / (wider - width);
                 let steps = SHARES.map(|share| 1.0 + share * beyond);
@@ -122,8 +122,9 @@ impl Separable {
         Separable { q: 2.0, rates: vec![0.5 * spec.ridge; spec.functions * spec.cols] }
     }
 
-    /// A lower bound of the objective; `sums` are those at `theta`, normalised, and `largest` is the largest |x|.
-    fn bound(&self, spec: &Spec, largest: f64, theta: &[f64], sums: &Sums) -> f64 {
+    /// A lower bound of the objective; `sums` are those at `theta`, normalised.
+    fn bound(&self, given: &Given, theta: &[f64], sums: &Sums) -> f64 {
+        let (spec, largest) = (&given.spec, given.survey.largest());
         let (m, p) = (spec.functions, spec.order());
         let objective = self.value(spec, theta) + sums.loss;
         // sum c q, and what the rest of the dual adds up to
@@ -132,8 +133,7 @@ impl Separable {
         let mean = if m > 1 { of_intercepts().sum::<f64>() / m as f64 } else { 0.0 };
         let off: f64 = match spec.intercept {
             true => {
-                // beside a linear function P may be less than the penalty
-                let penalty = objective.max(self.value(spec, theta));
+                let penalty = objective.max(given.level);
                 let farthest = m as f64 * (1.0 + 2.0 * largest * spec.unit * self.size(penalty));
                 let at = theta[p - 1..].iter().step_by(p);
                 of_intercepts().zip(at).map(|(g, b)| (g - mean).abs() * (farthest + b.abs())).sum()

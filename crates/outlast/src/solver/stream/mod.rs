@@ -140,8 +140,8 @@ pub struct Streamed {
     pub intercepts: Vec<f64>,
     /// The full, non-convex objective.
     pub objective: f64,
-    /// Relative duality gap of the last convex problem; of `linear-stream-cg`, of other penalties than the squared norm and of capped losses an
-    /// estimate of what is left.
+    /// Relative duality gap of the last convex problem; of `linear-stream-cg`, of capped losses, and of q < 1 without truncation an estimate of
+    /// what is left.
     pub gap: f64,
     /// The objective at the sample's answer, after the smoothed descent, and after each round. Never rises.
     pub trace: Vec<f64>,
@@ -262,6 +262,8 @@ struct Given<'a> {
     separable: Option<Separable>,
     /// What P was divided by.
     largest: f64,
+    /// An objective that no minimiser exceeds, beside the one at hand: rows that stand beside a linear function tell less than they cost.
+    level: f64,
     /// What is not worth a pass, relative to the objective, beyond what never is.
     little: f64,
     /// Descents that memory has room for at once.
@@ -521,7 +523,8 @@ impl<'a> Work<'a> {
         let side_by_side = (task.memory / DESCENT_SHARE / one.max(1)).max(1);
         let room = task.memory / if wide { SOLVER_SHARE.1 } else { SOLVER_SHARE.0 };
         let often = if wide || task.shape != Shape::Margin { Vec::new() } else { how_often(survey.sample(), cols) };
-        let given = Given { spec, survey, often, metric, separable, largest, little: 0.0, side_by_side, room };
+        let given =
+            Given { spec, survey, often, metric, separable, largest, level: 0.0, little: 0.0, side_by_side, room };
         Ok(given.work(Asking { passes, control, count: survey.passes }, control))
     }
 }

@@ -21,6 +21,8 @@ const MOST_SMOOTH: usize = 100;
 const RAY: usize = 12;
 /// Where derivatives have to be exact: few where they are so after some, and a way to the next width that is not begun too early elsewhere.
 const MOST_EXACT: usize = 60;
+/// Steps after which it is rounding that is left.
+const STUCK: usize = 4;
 /// The rounding of values.
 const ROUNDING: f64 = 1e-14;
 /// Relative decrease that is not worth a pass, of the convex problem and of the truncated one.
@@ -68,6 +70,7 @@ impl Work<'_> {
         };
         let is_exact = then == Then::Bound;
         let (mut moved, mut idle) = (false, false);
+        let (mut least, mut stuck) = (f64::INFINITY, 0);
         for _ in 0..most {
             let value = self.penalty(&theta) + sums.value;
             let Some((direction, slope)) = self.step(&theta, &sums, (width, damping))? else {
@@ -78,6 +81,13 @@ impl Work<'_> {
                 }
                 continue;
             };
+            if is_exact {
+                stuck = if -slope < 0.5 * least { 0 } else { stuck + 1 };
+                least = least.min(-slope);
+                if least <= ROUNDING * value.abs() && stuck >= STUCK {
+                    break;
+                }
+            }
             let is_little = !(-slope > little.max(0.1 * self.given.little) * value.abs());
             if self.control.out_of_time() || is_little && (is_exact || then == Then::Nothing) {
                 break;
@@ -95,7 +105,7 @@ impl Work<'_> {
             }
             // rows are gathered next: what counts is how near the minimum is, and not what is gained on the way
             let close = |rows: usize| CLOSE * self.given.half_width(&theta, &sums, rows, width).min(width);
-            let is_far = matches!(then, Then::Gathering(rows) if distance > close(rows));
+            let is_far = is_little && matches!(then, Then::Gathering(rows) if distance > close(rows));
             if is_little && !is_far {
                 idle = !moved;
                 break;

@@ -25,6 +25,8 @@ const NARROWING: f64 = 0.3;
 const ROUNDS: usize = 30;
 /// Ways back after which the path of widths is the shorter way, where it is one to a certificate.
 const RETREATS: usize = 4;
+/// A gap that is worth that path: what is less is rounding.
+const LEFT: f64 = 1e-5;
 /// A width that smooths nothing.
 pub(super) const TINY_WIDTH: f64 = 1e-12;
 /// The smallest width of Newton's method after a band led astray, and the halvings of the way back.
@@ -121,7 +123,9 @@ impl Work<'_> {
         // what is left to go is less than the last width
         let best = self.rounds(lowest, last, options, most)?;
         match best.status {
-            Status::IterationLimit | Status::Inaccurate if !self.given.spec.ceiling.is_finite() => {
+            Status::IterationLimit | Status::Inaccurate
+                if !self.given.spec.ceiling.is_finite() && best.gap > options.tolerance.max(LEFT) =>
+            {
                 self.certified_after(best, options)
             }
             _ => Ok(best),

@@ -69,8 +69,7 @@ impl Work<'_> {
     fn exactly(&mut self, best: Best, options: &Options, most: usize) -> Result<Best> {
         let sums = self.statistics(&best.theta, LEAST)?;
         let from = Descended { theta: best.theta.clone(), sums, trace: best.trace.clone() };
-        let end = self.rounds(from, WIDEST, options, most)?;
-        Ok(if end.objective < best.objective || end.gap < best.gap { end } else { best })
+        self.rounds(from, WIDEST, options, most)
     }
 
     /// Out of a local minimum by descents with other ceilings.

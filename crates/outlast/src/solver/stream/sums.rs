@@ -208,7 +208,8 @@ impl Growing {
 #[inline]
 fn steps_within(distance: f64) -> usize {
     const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
-    let bits = distance.to_bits();
+    // -0 is 0
+    let bits = distance.abs().to_bits();
     let exponent = (bits >> FRACTION) as i64 - i64::from(f64::MAX_EXP - 1);
     let is_above = bits & ((1 << FRACTION) - 1) != 0;
     (1 - exponent - i64::from(is_above)).clamp(0, HALVINGS as i64) as usize
@@ -499,8 +500,9 @@ pub(super) mod tests {
     }
     #[test]
     fn distances_are_counted_as_they_are_compared() {
-        let powers = (0..40).map(|k| 0.5f64.powi(k)).chain([0.0, f64::MIN_POSITIVE, 1e-320, 3.0, 1e300, f64::INFINITY]);
-        for distance in powers.flat_map(|power| [power, power.next_up(), (power * 0.75).max(0.0)]) {
+        let powers =
+            (0..40).map(|k| 0.5f64.powi(k)).chain([0.0, -0.0, f64::MIN_POSITIVE, 1e-320, 3.0, 1e300, f64::INFINITY]);
+        for distance in powers.flat_map(|power| [power, power.next_up(), power * 0.75]) {
             let wanted = (0..HALVINGS as i32).filter(|&k| distance <= 0.5f64.powi(k)).count();
             assert_eq!(steps_within(distance), wanted, "{distance:e}");
         }

@@ -15,7 +15,7 @@
 use super::Spec;
 use crate::data::Chunk;
 
-/// Visits the terms of a few rows at theta: the row, the term and its slack.
+/// Visits the terms of a few rows at theta that weigh something: the row, the term and its slack.
 pub(super) fn each_term(spec: &Spec, rows: &Chunk, theta: &[f64], mut visit: impl FnMut(usize, &Term, f64)) {
     let (folded, d, p) = (spec.folded(theta), spec.cols, spec.order());
     let mut term = Term::new(spec);
@@ -26,7 +26,7 @@ pub(super) fn each_term(spec: &Spec, rows: &Chunk, theta: &[f64], mut visit: imp
             let w = &folded[function * d..(function + 1) * d];
             *score = w.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum::<f64>() + theta[function * p + d];
         }
-        for &(anchor, _) in spec.terms(code) {
+        for &(anchor, _) in spec.terms(code).iter().filter(|(_, factor)| factor * rows.weight(row) > 0.0) {
             let slack = term.slacks(&scores, anchor);
             visit(row, &term, slack);
         }

@@ -9,13 +9,14 @@ use super::rounds::Descended;
 use super::together::Descent;
 use super::{Shape, Work};
 use crate::error::Result;
-
 use crate::solver::Options;
 use crate::solver::linear::explore;
 use crate::solver::ways_out::{End, out};
 
 /// Rows up to which ways out are tried. With more there are fewer minima, and passes are dear.
 const MOST: u64 = 2_000_000;
+/// How many times as many ways as memory has room for at once are followed in a turn, one after the other.
+const BATCHES: usize = 4;
 /// What is not worth a pass with another ceiling.
 const ROUGH: f64 = 1e-4;
 /// Most gatherings, and multiplications of a step of Newton's method on the gathered rows.
@@ -46,7 +47,10 @@ impl Work<'_> {
         let control = self.control;
         out(lowest, control, |lowest, factors| {
             let mut ends = Vec::new();
-            for some in factors.chunks(self.given.side_by_side) {
+            for some in factors.chunks(self.given.side_by_side).take(BATCHES) {
+                if control.out_of_time() {
+                    break;
+                }
                 ends.extend(self.together(some.iter().map(|factor| way(lowest, *factor)).collect())?);
             }
             Ok(ends.into_iter().flatten().collect())
@@ -77,25 +81,26 @@ impl Work<'_> {
         most: usize,
     ) -> Result<Descended> {
         let size = self.given.spec.size();
-        let rows = most.min(AFFORDABLE / (size * size));
+        // two ways are followed at the same time, each with what its solver keeps of the rows
+        let rows = (most / 2).min(AFFORDABLE / (size * size));
         if !self.has_ways_out() || rows < LEAST * size {
             return Ok(lowest);
         }
         let reach = self.given.reach(&lowest.theta, rows / 2);
         let mut now = Band { theta: lowest.theta.clone(), half_width: reach, forced: Vec::new() };
         for _ in 0..GATHERINGS {
-            if self.control.out_of_time() || now.forced.len() > most / 2 {
+            if self.control.out_of_time() || now.forced.len() > rows / 2 {
                 break;
             }
-            let found = self.gather(&now, None, most)?;
-            if found.count > most {
+            let found = self.gather(&now, None, rows)?;
+            if found.count > rows {
                 break;
             }
             let x = self.rows_of(&found)?;
             let lower = explore(&self.near(&found, &now, &x), &now.theta, options.seed, &self.control.silent())?;
             let Some(theta) = lower else { break };
             let there = Band { theta: self.given.held(theta), half_width: 0.0, forced: Vec::new() };
-            let found = self.gather(&there, Some(&now), most)?;
+            let found = self.gather(&there, Some(&now), rows)?;
             let objective = self.penalty(&there.theta) + found.loss;
             if objective < lowest.objective() {
                 let sums = self.statistics(&there.theta, width)?;
