@@ -588,7 +588,8 @@ class LqSVC(DaskClassifier, _lq.LqSVC):
     Attributes
     ----------
     gap_ : float
-        The decrease that the last quadratic model promises and what smoothing adds, next to the objective. There is no dual point here.
+        With q >= 1 the relative duality gap. With q < 1, where there is no dual point, and with very many columns the decrease that the last quadratic model
+        promises and what smoothing adds, next to the objective.
     selected_features_, classes_, coef_, intercept_, objective_, objective_trace_, status_, n_iter_, n_features_in_, feature_names_in_
         As of `outlast.LqSVC`.
     passes_, bytes_per_pass_, history_, partition_rows_
