@@ -10,15 +10,12 @@ use crate::control::Control;
 use crate::data::Design;
 use crate::error::Result;
 use crate::linalg::Isa;
-use crate::solver::ways_out::{self, End};
-use rayon::prelude::*;
+use crate::solver::ways_out;
 
 /// Relative gap aimed at.
 const TIGHT: f64 = 1e-10;
 /// Most majorise-minimise steps.
 const STEPS: usize = 100;
-/// Ways that are followed at once: each holds some rows.
-const AT_ONCE: usize = 2;
 /// Rows for each coefficient from which on a smoothed loss says something.
 const MANY: usize = 20;
 
@@ -110,49 +107,8 @@ pub(in crate::solver) fn explore(near: &Near, theta: &[f64], seed: u64, control:
     let level = near.level(&signs);
     let context = Context { control, metric: near.metric.clone() };
     let down = |theta: &[f64], ceiling: f64| Ok(near.down(&level, theta, ceiling, &context)?.pair.theta);
-    let value = |theta: &[f64]| truncated::value(&level, theta, near.ceiling, &context);
-    explore_by(near.ceiling, theta, control, down, value)
-}
-
-/// A point of the problem.
-struct Point {
-    theta: Vec<f64>,
-    objective: f64,
-}
-
-impl End for Point {
-    fn objective(&self) -> f64 {
-        self.objective
-    }
-
-    fn after(self, _: Point) -> Point {
-        self
-    }
-}
-
-/// As [`explore`], with a descent for a ceiling, and the objective.
-pub(super) fn explore_by(
-    ceiling: f64,
-    theta: &[f64],
-    control: &Control,
-    down: impl Fn(&[f64], f64) -> Result<Vec<f64>> + Sync,
-    value: impl Fn(&[f64]) -> f64 + Sync,
-) -> Result<Option<Vec<f64>>> {
-    let point = |theta: Vec<f64>| Point { objective: value(&theta), theta };
-    let start = point(theta.to_vec());
-    let bound = start.objective;
-    let end = ways_out::out(start, control, |lowest, factors| {
-        let way = |factor: &f64| down(&down(&lowest.theta, factor * ceiling)?, ceiling).map(point);
-        let mut ends = Vec::new();
-        for some in factors.chunks(AT_ONCE) {
-            if control.out_of_time() {
-                break;
-            }
-            ends.extend(some.par_iter().map(way).collect::<Result<Vec<_>>>()?);
-        }
-        Ok(ends)
-    })?;
-    Ok((end.objective < bound).then_some(end.theta))
+    let value = |theta: &[f64]| Ok(truncated::value(&level, theta, near.ceiling, &context));
+    ways_out::explore(near.ceiling, theta, control, down, value)
 }
 
 #[cfg(test)]

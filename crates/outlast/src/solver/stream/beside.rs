@@ -2,20 +2,21 @@
 //! the linear function that stands for all others, without a pass.
 //!
 //! Terms beyond the ceiling drop out of a step, and for q < 1 the penalty is replaced by the weighted l1 penalty that touches it. What is left is convex, and solved down to
-//! a lower bound (`bound`) as if the gathered rows were all there are; so the end has a duality gap.
+//! a lower bound (`bound`) as if the gathered rows were all there are; so the end has a duality gap. Other ceilings lead out of local minima on the same rows.
 
-use super::band::{Band, Found};
+use super::band::Found;
 use super::passes::{Answer, Ask, Asking, Passes, Request, Told, unexpected};
 use super::rounds::TINY_WIDTH;
 use super::sums::State;
 use super::term::each_term;
-use super::{Separable, Spec, Work};
+use super::{Given, Separable, Spec};
 use crate::control::Control;
 use crate::data::Chunk;
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::solver::Options;
 use crate::solver::linear::Polished;
+use crate::solver::ways_out::explore;
 
 /// Most steps.
 const STEPS: usize = 30;
@@ -76,42 +77,76 @@ impl Passes for Beside {
     }
 }
 
-impl Work<'_> {
-    /// Descends on the gathered rows to a critical point.
-    pub(super) fn settle(&self, found: &Found, now: &Band, penalty: &Separable, options: &Options) -> Result<Polished> {
-        let control = self.control.silent();
-        let mut spec = self.given.spec.clone();
-        // a gathered row is one term
-        spec.terms = (0..spec.classes as u32).map(|anchor| vec![(anchor, 1.0)]).collect();
-        let convex = Spec { ceiling: f64::INFINITY, ..spec.clone() };
-        let mut rows = Beside {
-            rows: found.rows.clone(),
-            cols: spec.cols,
-            unit: spec.unit,
-            linear: found.linear.clone(),
-            constant: found.constant,
-        };
-        let (mut theta, mut lowest, mut gap) = (now.theta.clone(), f64::INFINITY, f64::INFINITY);
-        let exact = EXACT.min(SHARE * options.tolerance);
-        for aim in [ROUGH.max(exact), exact] {
+/// What is gathered at a point, as a problem of its own.
+pub(super) struct Gathered<'a> {
+    pub given: &'a Given<'a>,
+    pub penalty: &'a Separable,
+    pub found: &'a Found,
+    /// Where.
+    pub at: &'a [f64],
+    pub control: &'a Control<'a>,
+    pub options: &'a Options,
+}
+
+impl Gathered<'_> {
+    /// Descends to a critical point of it.
+    pub(super) fn settle(&self) -> Result<Polished> {
+        let exact = EXACT.min(SHARE * self.options.tolerance);
+        self.down(self.at, self.given.spec.ceiling, &[ROUGH.max(exact), exact])
+    }
+
+    /// A point lower than where it was gathered, by ways that other ceilings lead. Nothing where none is found.
+    pub(super) fn explore(&self) -> Result<Option<Vec<f64>>> {
+        let ceiling = self.given.spec.ceiling;
+        let down = |theta: &[f64], ceiling: f64| Ok(self.down(theta, ceiling, &[ROUGH])?.theta);
+        explore(ceiling, self.at, self.control, down, |theta| self.value(&mut self.rows(), theta, ceiling))
+    }
+
+    fn rows(&self) -> Beside {
+        Beside {
+            rows: self.found.rows.clone(),
+            cols: self.given.spec.cols,
+            unit: self.given.spec.unit,
+            linear: self.found.linear.clone(),
+            constant: self.found.constant,
+        }
+    }
+
+    /// The loss with a ceiling: a gathered row is one term.
+    fn spec(&self, ceiling: f64) -> Spec {
+        let terms = (0..self.given.spec.classes as u32).map(|anchor| vec![(anchor, 1.0)]).collect();
+        Spec { ceiling, terms, ..self.given.spec.clone() }
+    }
+
+    fn value(&self, rows: &mut Beside, theta: &[f64], ceiling: f64) -> Result<f64> {
+        let spec = self.spec(ceiling);
+        let mut asking = Asking { passes: rows, control: self.control, count: 0 };
+        let loss = asking.statistics(&spec, State { theta: theta.to_vec(), width: TINY_WIDTH })?.loss;
+        Ok(self.penalty.value(&spec, theta) + loss)
+    }
+
+    /// Steps with each of some relative gaps, until none leads lower.
+    fn down(&self, start: &[f64], ceiling: f64, aims: &[f64]) -> Result<Polished> {
+        let (spec, control) = (self.spec(ceiling), self.control);
+        let mut rows = self.rows();
+        let (mut theta, mut lowest, mut gap) = (start.to_vec(), f64::INFINITY, f64::INFINITY);
+        for aim in aims {
             let mut kept: Option<Vec<f64>> = None;
             for _ in 0..STEPS {
-                let next = kept_at(&spec, &found.rows, &theta);
-                if kept.as_ref() == Some(&next) && penalty.q == 1.0 {
+                let next = kept_at(&spec, &self.found.rows, &theta);
+                if kept.as_ref() == Some(&next) && self.penalty.q == 1.0 {
                     break;
                 }
                 rows.rows.weights.clone_from(kept.insert(next));
                 let mut given = self.given.clone();
-                given.separable = Some(penalty.touching_at(&spec, &theta));
-                given.spec = convex.clone();
-                let mut work = given.work(Asking { passes: &mut rows, control: &control, count: 0 }, &control);
+                given.separable = Some(self.penalty.touching_at(&spec, &theta));
+                given.spec = Spec { ceiling: f64::INFINITY, ..spec.clone() };
+                let mut work = given.work(Asking { passes: &mut rows, control, count: 0 }, control);
                 // where they were gathered the rows cost what all rows cost
-                work.given.level = work.penalty(&now.theta) + work.statistics(&now.theta, TINY_WIDTH)?.loss;
-                let end = work.certified_to(theta.clone(), aim, options)?;
-                rows.rows.weights.clone_from(&found.rows.weights);
-                let mut asking = Asking { passes: &mut rows, control: &control, count: 0 };
-                let state = State { theta: end.theta.clone(), width: TINY_WIDTH };
-                let value = penalty.value(&spec, &end.theta) + asking.statistics(&spec, state)?.loss;
+                work.given.level = work.penalty(self.at) + work.statistics(self.at, TINY_WIDTH)?.loss;
+                let end = work.certified_to(theta.clone(), *aim, self.options)?;
+                rows.rows.weights.clone_from(&self.found.rows.weights);
+                let value = self.value(&mut rows, &end.theta, ceiling)?;
                 if !(value <= lowest + LITTLE * lowest.abs()) {
                     break;
                 }
@@ -139,7 +174,7 @@ fn kept_at(spec: &Spec, rows: &Chunk, theta: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::band::partition_band;
+    use super::super::band::{Band, partition_band};
     use super::super::sums::tests::{chunk, noise, spec};
     use super::super::sums::{Sums, partition_statistics};
     use super::*;

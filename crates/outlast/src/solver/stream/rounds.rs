@@ -1,17 +1,18 @@
 //! The way to the answer: from the sample down by Newton's method, then rounds of gathering until the gap is small enough.
 
 use super::band::{Band, Found};
+use super::beside::Gathered;
 use super::newton::{Reached, Then};
 use super::sampled::Sampled;
 use super::sums::Sums;
 use super::term::each_term;
 use super::together::Descent;
 use super::{Given, Spec, Task, Work};
-use crate::control::Progress;
+use crate::control::{Control, Progress};
 use crate::data::Dense;
 use crate::error::Result;
 use crate::memory::give_back;
-use crate::solver::linear::{Near, Polished, polish};
+use crate::solver::linear::{Near, Polished, explore, polish};
 use crate::solver::ways_out::End;
 use crate::solver::{Options, Status};
 
@@ -319,19 +320,42 @@ impl Work<'_> {
 
     /// The exact answer on the gathered rows.
     fn finish(&self, found: &Found, now: &Band, options: &Options) -> Result<Polished> {
-        if let Some(penalty) = &self.given.separable {
-            return self.settle(found, now, penalty, options);
+        let control = self.control.silent();
+        if let Some(gathered) = self.gathered(found, now, &control, options) {
+            return gathered.settle();
         }
         let x = self.rows_of(found)?;
-        polish(&self.near(found, now, &x), &now.theta, options.seed, &self.control.silent())
+        polish(&self.near(found, now, &x), &now.theta, options.seed, &control)
     }
 
-    pub(super) fn rows_of<'a>(&self, found: &'a Found) -> Result<Dense<'a, f32>> {
+    /// A point lower than where rows were gathered, by ways that other ceilings lead on these rows. Nothing where none is found.
+    pub(super) fn explore(&self, found: &Found, now: &Band, options: &Options) -> Result<Option<Vec<f64>>> {
+        let control = self.control.silent();
+        if let Some(gathered) = self.gathered(found, now, &control, options) {
+            return gathered.explore();
+        }
+        let x = self.rows_of(found)?;
+        explore(&self.near(found, now, &x), &now.theta, options.seed, &control)
+    }
+
+    /// Where the penalty is not the squared norm.
+    fn gathered<'a>(
+        &'a self,
+        found: &'a Found,
+        now: &'a Band,
+        control: &'a Control,
+        options: &'a Options,
+    ) -> Option<Gathered<'a>> {
+        let penalty = self.given.separable.as_ref()?;
+        Some(Gathered { given: &self.given, penalty, found, at: &now.theta, control, options })
+    }
+
+    fn rows_of<'a>(&self, found: &'a Found) -> Result<Dense<'a, f32>> {
         Dense::new(found.rows.rows(), self.given.spec.cols, &found.rows.x[..])
     }
 
     /// The problem of the gathered rows.
-    pub(super) fn near<'a>(&self, found: &'a Found, now: &Band, x: &'a Dense<f32>) -> Near<'a> {
+    fn near<'a>(&self, found: &'a Found, now: &Band, x: &'a Dense<f32>) -> Near<'a> {
         let spec = &self.given.spec;
         Near {
             x,

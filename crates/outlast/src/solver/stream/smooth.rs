@@ -53,7 +53,7 @@ impl Work<'_> {
         }
         if self.given.spec.shape == Shape::Margin && self.given.spec.ceiling.is_finite() {
             if self.given.separable.is_some() && !self.given.spec.wide {
-                best = self.exactly(best, options, most)?;
+                best = self.exactly(best, differ, options, most)?;
             }
             let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
             best.outliers = self.gather(&here, None, 0)?.outliers;
@@ -65,10 +65,11 @@ impl Work<'_> {
         if self.has_bound() { self.certified(start, options) } else { self.narrow(start, options) }
     }
 
-    /// On from the end of a descent by the rows near the kinks, at most so many.
-    fn exactly(&mut self, best: Best, options: &Options, most: usize) -> Result<Best> {
+    /// On from the end of a descent by the rows near the kinks, at most so many; out of a local minimum where ends differ.
+    fn exactly(&mut self, best: Best, differ: bool, options: &Options, most: usize) -> Result<Best> {
         let sums = self.statistics(&best.theta, LEAST)?;
         let from = Descended { theta: best.theta.clone(), sums, trace: best.trace.clone() };
+        let from = if differ { self.out_nearby(from, LEAST, options, most)? } else { from };
         self.rounds(from, WIDEST, options, most)
     }
 

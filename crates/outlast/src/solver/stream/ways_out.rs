@@ -10,7 +10,6 @@ use super::together::Descent;
 use super::{Shape, Work};
 use crate::error::Result;
 use crate::solver::Options;
-use crate::solver::linear::explore;
 use crate::solver::ways_out::{End, out};
 
 /// Rows up to which ways out are tried. With more there are fewer minima, and passes are dear.
@@ -19,9 +18,10 @@ const MOST: u64 = 2_000_000;
 const BATCHES: usize = 4;
 /// What is not worth a pass with another ceiling.
 const ROUGH: f64 = 1e-4;
-/// Most gatherings, and multiplications of a step of Newton's method on the gathered rows.
+/// Most gatherings.
 const GATHERINGS: usize = 8;
-const AFFORDABLE: usize = 100_000_000;
+/// Most multiplications of a step of Newton's method on the gathered rows, with the squared norm, and with other penalties, which take more steps.
+const AFFORDABLE: (usize, usize) = (100_000_000, 10_000_000);
 /// Rows gathered for each coefficient, at least.
 const LEAST: usize = 4;
 
@@ -82,7 +82,8 @@ impl Work<'_> {
     ) -> Result<Descended> {
         let size = self.given.spec.size();
         // two ways are followed at the same time, each with what its solver keeps of the rows
-        let rows = (most / 2).min(AFFORDABLE / (size * size));
+        let affordable = if self.given.separable.is_some() { AFFORDABLE.1 } else { AFFORDABLE.0 };
+        let rows = (most / 2).min(affordable / (size * size));
         if !self.has_ways_out() || rows < LEAST * size {
             return Ok(lowest);
         }
@@ -96,9 +97,7 @@ impl Work<'_> {
             if found.count > rows {
                 break;
             }
-            let x = self.rows_of(&found)?;
-            let lower = explore(&self.near(&found, &now, &x), &now.theta, options.seed, &self.control.silent())?;
-            let Some(theta) = lower else { break };
+            let Some(theta) = self.explore(&found, &now, options)? else { break };
             let there = Band { theta: self.given.held(theta), half_width: 0.0, forced: Vec::new() };
             let found = self.gather(&there, Some(&now), rows)?;
             let objective = self.penalty(&there.theta) + found.loss;

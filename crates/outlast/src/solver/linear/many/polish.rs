@@ -1,6 +1,6 @@
 //! As [`super::super::polish`], with k classes.
 
-use super::super::polish::{Near, Polished, explore_by};
+use super::super::polish::{Near, Polished};
 use super::band::Context;
 use super::certificate::certify;
 use super::dual::Dual;
@@ -10,6 +10,7 @@ use super::truncated;
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Isa;
+use crate::solver::ways_out;
 
 /// Relative gap aimed at.
 const TIGHT: f64 = 1e-9;
@@ -65,6 +66,6 @@ pub(in crate::solver) fn explore(near: &Near, theta: &[f64], seed: u64, control:
     let level = level(near, &widths);
     let context = Context { control, seed };
     let down = |theta: &[f64], ceiling: f64| Ok(down(near, &level, theta, ceiling, &context)?.pair.theta);
-    let value = |theta: &[f64]| truncated::value(&level, theta, plan(near.ceiling), &context);
-    explore_by(near.ceiling, theta, control, down, value)
+    let value = |theta: &[f64]| Ok(truncated::value(&level, theta, plan(near.ceiling), &context));
+    ways_out::explore(near.ceiling, theta, control, down, value)
 }
