@@ -101,11 +101,12 @@ METHODS = {
 }
 
 
-def some_rows(file, rows, columns, classes):
+def some_rows(file, rows, columns, classes, wrong=0.0):
     rng = np.random.default_rng(2)
     kind = rng.integers(0, classes, rows)
     centres = rng.standard_normal((classes, columns))
     X = (centres[kind] + rng.standard_normal((rows, columns))).astype(np.float32)
+    kind = np.where(rng.random(rows) < wrong, rng.integers(0, classes, rows), kind)
     names = [f"x{j}" for j in range(columns)]
     pq.write_table(pa.table([*X.T, kind.astype(np.int8)], names=[*names, "kind"]), file, row_group_size=5_000)
 
@@ -134,4 +135,14 @@ def test_starts_of_many_columns(tmp_path, method):
     some_rows(file, 8_000, 600, 2)
     taken, solver = fitted(file, "64MB", METHODS[method])
     assert solver.startswith("linear-stream")
+    assert 5_000 < taken < 64_000, f"{taken} kB"
+
+
+@pytest.mark.parametrize(("penalty", "columns"), [("l2", 12), ("l1", 4)])
+def test_ways_out_of_local_minima(tmp_path, penalty, columns):
+    # single rows pull hard: ends differ, and many ways are followed from the lowest
+    file = tmp_path / "noisy.parquet"
+    some_rows(file, 150_000, columns, 3, wrong=0.3)
+    taken, solver = fitted(file, "64MB", f'TruncatedSVC(1.0, kernel="linear", penalty="{penalty}")')
+    assert solver == "linear-stream"
     assert 5_000 < taken < 64_000, f"{taken} kB"
