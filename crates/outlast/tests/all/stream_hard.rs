@@ -169,7 +169,15 @@ fn ways_out_end_in_time() {
         match found {
             Ok(model) => {
                 let told = &model.summary;
-                println!("{limit}: {seconds} s, {:?}", told.status);
+                println!("{limit}: {seconds} s, {:?}, {} outliers", told.status, told.outliers);
+                let scores = model.decision_function(&data.dense()).unwrap();
+                let is_beyond = |(f, code): (&[f64], &u32)| {
+                    let others = (0..3).filter(|class| *class != *code as usize).map(|class| f[class]);
+                    f[*code as usize] - others.fold(f64::NEG_INFINITY, f64::max) < told.truncation.unwrap()
+                };
+                let counted = scores.chunks_exact(3).zip(&data.codes).filter(|row| is_beyond(*row)).count();
+                // single rows may lie on the edge
+                assert!(told.outliers.abs_diff(counted as _) <= 5, "{} outliers, {counted} counted", told.outliers);
                 assert!(told.trace.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", told.trace);
                 assert_near(told.objective, data.objective(&model, |_| 1.0, own), 1e-9);
             }

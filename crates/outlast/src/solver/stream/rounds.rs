@@ -122,7 +122,11 @@ impl Work<'_> {
             }
         };
         // what is left to go is less than the last width
-        let best = self.rounds(lowest, last, options, most)?;
+        let mut best = self.rounds(lowest, last, options, most)?;
+        if best.status == Status::TimeLimit {
+            // nothing may have been gathered there
+            best.outliers = self.outliers(&best.theta)?;
+        }
         match best.status {
             Status::IterationLimit | Status::Inaccurate
                 if !self.given.spec.ceiling.is_finite() && best.gap > options.tolerance.max(LEFT) =>
@@ -316,6 +320,12 @@ impl Work<'_> {
         }
         let sums = self.statistics(&theta, width)?;
         Ok(Some((theta, sums)))
+    }
+
+    /// Rows beyond the truncation.
+    pub(super) fn outliers(&mut self, theta: &[f64]) -> Result<u64> {
+        let here = Band { theta: theta.to_vec(), half_width: 0.0, forced: Vec::new() };
+        Ok(self.gather(&here, None, 0)?.outliers)
     }
 
     /// The exact answer on the gathered rows.

@@ -6,7 +6,6 @@
 //! promises, which for a convex problem is what is left, to second order; of several widths the one that tells the least. There is no dual point, and so no
 //! certificate of these ends.
 
-use super::band::Band;
 use super::newton::{Reached, Then};
 use super::rounds::{Best, Descended, SAME, WIDEST};
 use super::sums::Sums;
@@ -55,8 +54,7 @@ impl Work<'_> {
             if self.given.separable.is_some() && !self.given.spec.wide {
                 best = self.exactly(best, differ, options, most)?;
             }
-            let here = Band { theta: best.theta.clone(), half_width: 0.0, forced: Vec::new() };
-            best.outliers = self.gather(&here, None, 0)?.outliers;
+            best.outliers = self.outliers(&best.theta)?;
         }
         Ok(best)
     }
